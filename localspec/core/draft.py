@@ -1,0 +1,93 @@
+"""What a drafter is: a function from the token history to a guess with its probabilities.
+
+Knows the protocol. Does not know any drafter.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from localspec.core.distribution import Distribution, point
+from localspec.core.tokens import Token, Tokens
+
+if TYPE_CHECKING:
+    from localspec.core.events import Step
+
+Pick = Callable[[Distribution, int], Token]
+"""Draw drafted token number `i` (from 0) from its law."""
+
+KeepGoing = Callable[[int, Distribution], bool]
+"""Say, before the draw, whether to draft number `i` (from 0) whose law is known."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Drafted ids, each with the very law it was drawn from.
+
+    A deterministic drafter gives point masses. `drafter` is filled in by the loop.
+    """
+
+    tokens: tuple[Token, ...] = ()
+    laws: tuple[Distribution, ...] = field(default=(), repr=False)
+    drafter: str = ""
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+NO_DRAFT = Draft()
+
+
+def admissible(
+    draft: Draft, *, limit: int, usable: int | None, ends: Collection[Token] = ()
+) -> Draft:
+    """Cut a draft down to what can be judged, so that no drafter can break a text.
+
+    An end of text, or an id that the target lacks, is the last of the draft and stays in it: a
+    drawn id must be judged. The p of a foreign id is 0, so the rules reject it and draw from the
+    right residual. Laws that cannot have given their ids are replaced by points, which is exact
+    for a guess of any origin.
+    """
+    tokens = draft.tokens[: max(limit, 0)]
+    last = (i for i, token in enumerate(tokens, 1) if token in ends or is_foreign(token, usable))
+    length = next(last, len(tokens))
+    tokens, laws = tokens[:length], draft.laws[:length]
+    honest = len(laws) == len(tokens) and all(
+        law.prob(token) > 0 for token, law in zip(tokens, laws, strict=True)
+    )
+    return Draft(tokens, laws if honest else tuple(point(t) for t in tokens), draft.drafter)
+
+
+def is_foreign(token: Token, usable: int | None) -> bool:
+    """Say whether the target cannot read an id: one without text, or of another vocabulary."""
+    return token < 0 or (usable is not None and token >= usable)
+
+
+@dataclass(frozen=True)
+class DraftRequest:
+    """How much to draft, how to draw, and when to stop early."""
+
+    limit: int
+    pick: Pick
+    keep_going: KeepGoing = field(default=lambda _i, _law: True)
+
+
+class Drafter(Protocol):
+    """Guess the tokens after a history. Same history and same draws, same draft."""
+
+    @property
+    def name(self) -> str:
+        """Give the name used in options, counters and reports."""
+        ...
+
+    def prefill(self, history: Tokens) -> None:
+        """Take the prompt in, so that the first proposal costs no more than any other."""
+        ...
+
+    def propose(self, history: Tokens, request: DraftRequest) -> Draft:
+        """Guess at most `request.limit` ids, perhaps none."""
+        ...
+
+    def observe(self, step: "Step") -> None:
+        """Learn what the target made of the last proposal."""
+        ...

@@ -1,0 +1,246 @@
+"""The loop: guess, check in one pass, keep what stands. Plain decoding is the case of no guess.
+
+Knows sequences, drafters, a judge and a policy. Does not know text, files, screens or which
+drafters exist.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from time import perf_counter
+
+from localspec.core.distribution import Distribution
+from localspec.core.draft import NO_DRAFT, Draft, Drafter, DraftRequest, admissible, is_foreign
+from localspec.core.events import Event, Finish, FinishReason, Laws, Notice, Origin, Prefill, Step
+from localspec.core.judge import Judge, make_judge
+from localspec.core.options import GenerateOptions
+from localspec.core.policy import Plan, Policy
+from localspec.core.rules import Guess, Verdict
+from localspec.core.sampling import Sampler
+from localspec.core.tokens import (
+    Logits,
+    Token,
+    TokenBuffer,
+    Tokens,
+    TokenSequence,
+    common_prefix,
+    sync,
+)
+from localspec.errors import LocalspecError, OptionError
+
+
+@dataclass
+class Speculation:
+    """Who guesses and who decides how much: lives as long as the conversation."""
+
+    policy: Policy
+    drafters: Sequence[Drafter] = ()
+    clock: Callable[[], float] = perf_counter
+
+
+def generate(
+    target: TokenSequence,
+    prompt: Tokens,
+    options: GenerateOptions,
+    *,
+    speculation: Speculation,
+    judge: Judge | None = None,
+) -> Iterator[Event]:
+    """Write an answer after `prompt`, one `Step` a target pass.
+
+    Closing the generator at any point is safe: the next `sync` repairs both caches.
+    Raises: OptionError when the prompt is empty or leaves no room for an answer.
+    """
+    _check_room(len(prompt), target.capacity)
+    judge = judge or make_judge(options.rule, options.seed, len(prompt))
+    answer = _Answer(target, options, speculation, judge, TokenBuffer(prompt))
+    yield answer.prefill()
+    while (reason := answer.finished()) is None:
+        step = answer.round()
+        yield from answer.notices()
+        yield step
+    yield Finish(reason)
+
+
+def _check_room(prompt: int, capacity: int) -> None:
+    """Refuse a prompt that cannot be answered, before any work is done."""
+    if prompt == 0:
+        raise OptionError("the prompt is empty", "write something to answer")
+    if prompt >= capacity:
+        raise OptionError(
+            f"the prompt has {prompt} tokens, the context holds {capacity}",
+            "shorten it, or ask for a larger context with --ctx",
+        )
+
+
+@dataclass
+class _Answer:
+    """One answer being written: its history, and the parts of a round."""
+
+    target: TokenSequence
+    options: GenerateOptions
+    speculation: Speculation
+    judge: Judge
+    history: TokenBuffer
+    _notices: list[Notice] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._sampler = Sampler(self.options.sampling, self.options.usable, self.options.banned)
+        self._drafters = {drafter.name: drafter for drafter in self.speculation.drafters}
+        self._start = len(self.history)
+
+    def prefill(self) -> Prefill:
+        """Bring every cache to the prompt but for its last token, which the first round decodes."""
+        clock = self.speculation.clock
+        begun = clock()
+        before = self.history.view[:-1]
+        reused = common_prefix(self.target.tokens, before)
+        sync(self.target, before, 0)
+        for drafter in tuple(self._drafters.values()):
+            self._guarded(drafter, partial(drafter.prefill, before))
+        return Prefill(len(self.history), reused, clock() - begun)
+
+    def finished(self) -> FinishReason | None:
+        """Say why the answer is over, if it is."""
+        written = len(self.history) - self._start
+        if written and int(self.history.view[-1]) in self.options.ends:
+            return FinishReason.STOP
+        if self.options.max_tokens and written >= self.options.max_tokens:
+            return FinishReason.LENGTH
+        if len(self.history) >= self.target.capacity:
+            return FinishReason.CONTEXT
+        return None
+
+    def notices(self) -> Iterator[Notice]:
+        """Hand out what the user must be told, once."""
+        while self._notices:
+            yield self._notices.pop(0)
+
+    def round(self) -> Step:
+        """Do one round: plan, draft, verify, judge, write."""
+        clock = self.speculation.clock
+        begun = clock()
+        position = len(self.history)
+        plan = self.speculation.policy.plan(position, self._room())
+        draft = self._draft(plan)
+        drafted_at = clock()
+        readable = self._readable(draft)
+        self.history.extend(readable)
+        rows = sync(self.target, self.history.view, len(readable) + 1)
+        verified_at = clock()
+        laws = _TargetLaws(self._sampler, rows, self.history.view, position)
+        verdict = self.judge.judge(Guess(draft.tokens, draft.laws), laws, position)
+        step = self._step(draft, verdict, laws, position)
+        self._write(step, position)
+        seconds = drafted_at - begun, verified_at - drafted_at, clock() - verified_at
+        step = replace(
+            step,
+            baseline=plan.baseline,
+            draft_s=seconds[0],
+            verify_s=seconds[1],
+            other_s=seconds[2],
+        )
+        self._tell(step)
+        return step
+
+    def _draft(self, plan: Plan) -> Draft:
+        """Ask the planned drafters in turn; the first one that guesses anything is heard."""
+        limit = min(plan.limit, self._room())
+        if limit <= 0:
+            return NO_DRAFT
+        position = len(self.history)
+        request = DraftRequest(
+            limit,
+            lambda law, i: self.judge.pick(law, position + i),
+            self.speculation.policy.keep_going,
+        )
+        for i, name in enumerate(plan.order):
+            drafter = self._drafters.get(name)
+            if drafter is None:
+                continue
+            if plan.limits:
+                request = replace(request, limit=min(limit, plan.limits[i]))
+            draft = self._guarded(drafter, partial(drafter.propose, self.history.view, request))
+            if draft := self._admissible(draft or NO_DRAFT, request.limit):
+                return replace(draft, drafter=name)
+        return NO_DRAFT
+
+    def _admissible(self, draft: Draft, limit: int) -> Draft:
+        """Keep what may be judged."""
+        usable, ends = self.options.usable, self.options.ends
+        return admissible(draft, limit=limit, usable=usable, ends=ends)
+
+    def _readable(self, draft: Draft) -> tuple[Token, ...]:
+        """Give the drafted ids that the target can decode: all but a foreign last one."""
+        if draft and is_foreign(draft.tokens[-1], self.options.usable):
+            return draft.tokens[:-1]
+        return draft.tokens
+
+    def _guarded(self, drafter: Drafter, call: Callable[[], Draft | None]) -> Draft | None:
+        """Run a drafter; one that fails is out for this answer, said once, and the text goes on."""
+        try:
+            return call()
+        except LocalspecError as failure:
+            self._drafters.pop(drafter.name, None)
+            self._notices.append(Notice(f"drafter {drafter.name} is off: {failure.message}"))
+            return None
+
+    def _step(self, draft: Draft, verdict: Verdict, laws: "_TargetLaws", position: int) -> Step:
+        """Put the round into words: what was written, by whom, and what was cut."""
+        kept = (*draft.tokens[: verdict.accepted], verdict.following)
+        end = next((i + 1 for i, t in enumerate(kept) if t in self.options.ends), len(kept))
+        judged = min(verdict.accepted + 1, len(draft))
+        return Step(
+            tokens=kept[:end],
+            origins=(*(Origin.DRAFT,) * verdict.accepted, Origin.TARGET)[:end],
+            position=position,
+            drafter=draft.drafter,
+            drafted=len(draft),
+            judged=judged,
+            accepted=verdict.accepted,
+            cut=len(kept) - end,
+            overlaps=tuple(laws(i).overlap(draft.laws[i]) for i in range(judged)),
+            guesses=draft.tokens,
+            laws=laws.kept(draft) if self.options.keep_laws else None,
+        )
+
+    def _write(self, step: Step, position: int) -> None:
+        """Make what was written the history."""
+        self.history.truncate(position)
+        self.history.extend(step.tokens)
+
+    def _tell(self, step: Step) -> None:
+        """Let policy and drafters learn."""
+        self.speculation.policy.observe(step)
+        for drafter in tuple(self._drafters.values()):
+            self._guarded(drafter, partial(drafter.observe, step))
+
+    def _room(self) -> int:
+        """Count the tokens that may be drafted: the pass itself writes one more."""
+        room = self.target.capacity - len(self.history) - 1
+        if self.options.max_tokens:
+            written = len(self.history) - self._start
+            room = min(room, self.options.max_tokens - written - 1)
+        return room
+
+
+class _TargetLaws:
+    """The target's laws after each drafted token, each computed when first asked for."""
+
+    def __init__(self, sampler: Sampler, rows: Logits, drafted: Tokens, position: int) -> None:
+        self._sampler = sampler
+        self._rows = rows
+        self._drafted = drafted
+        self._position = position
+        self._known: dict[int, Distribution] = {}
+
+    def __call__(self, i: int) -> Distribution:
+        """Give the law after `i` drafted tokens; penalties see those tokens too."""
+        if i not in self._known:
+            before = self._drafted[: self._position + i]
+            self._known[i] = self._sampler.distribution(self._rows[i], before)
+        return self._known[i]
+
+    def kept(self, draft: Draft) -> Laws:
+        """Give the laws that were looked at, and all of the draft's."""
+        return Laws(tuple(self._known[i] for i in sorted(self._known)), draft.laws)
