@@ -1,0 +1,79 @@
+"""Prompt lookup: the text so far stood here before, so it may go on as it did then.
+
+Knows the history and texts the answer may resemble. Does not know the model, the files the texts
+came from, or what a token means; it is told which ids end a proposal.
+
+Source: Saxena, "Prompt lookup decoding", 2023.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from localspec.core.distribution import Distribution, point
+from localspec.core.draft import NO_DRAFT, Draft, DraftRequest
+from localspec.core.events import Step
+from localspec.core.tokens import Token, TokenBuffer, Tokens, common_prefix
+from localspec.drafters.suffix_index import SHORTEST, Match, SuffixIndex
+
+
+class LookupDrafter:
+    """Copy what followed the longest earlier match of the history's end.
+
+    `special` ids (control and end-of-generation) are part of no match and are never proposed.
+    `expected` texts are searched like an older part of the history. A copy that runs off the end
+    of the history goes on in itself, so a loop is drafted in full.
+    """
+
+    name = "lookup"
+
+    def __init__(
+        self,
+        special: Iterable[Token] = (),
+        *,
+        expected: Sequence[Tokens] = (),
+        shortest: int = SHORTEST,
+    ) -> None:
+        self._index = SuffixIndex(frozenset(special), shortest=shortest)
+        for text in expected:
+            self._index.extend(text.tolist())
+            self._index.separate()
+        self._base = len(self._index)
+        self._history = TokenBuffer()
+        self.match: Match | None = None
+
+    @property
+    def match_length(self) -> int:
+        """Give the length of the match behind the last proposal, 0 without one."""
+        return self.match.length if self.match else 0
+
+    def prefill(self, history: Tokens) -> None:
+        """Index the history: only what changed since the last call is touched."""
+        kept = common_prefix(self._history.view, history)
+        self._history.truncate(kept)
+        self._index.truncate(self._base + kept)
+        self._history.extend(history[kept:])
+        self._index.extend(history[kept:].tolist())
+
+    def propose(self, history: Tokens, request: DraftRequest) -> Draft:
+        """Copy at most `request.limit` ids from the place the history's end was found."""
+        self.prefill(history)
+        self.match = self._index.find()
+        if self.match is None:
+            return NO_DRAFT
+        tokens: list[Token] = []
+        laws: list[Distribution] = []
+        while len(tokens) < request.limit:
+            token = self._copied(self.match.start + len(tokens), tokens)
+            law = point(token)
+            if token in self._index.breaks or not request.keep_going(len(tokens), law):
+                break
+            tokens.append(token)
+            laws.append(law)
+        return Draft(tuple(tokens), tuple(laws))
+
+    def observe(self, step: Step) -> None:
+        """Learn nothing: a draft depends on the history alone."""
+
+    def _copied(self, place: int, drafted: list[Token]) -> Token:
+        """Read the text, or the draft itself beyond the text's end."""
+        end = len(self._index)
+        return self._index.text[place] if place < end else drafted[place - end]

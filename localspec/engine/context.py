@@ -1,0 +1,241 @@
+"""A model's cache and its passes, as the token sequence that the loop works with.
+
+Knows positions, bounds and rows. Does not know drafts, text, or why a row is wanted.
+"""
+
+import ctypes
+from collections.abc import Iterator
+from time import perf_counter
+from types import TracebackType
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localspec.core.tokens import Logits, TokenBuffer, Tokens
+from localspec.engine import library, log
+from localspec.engine.batch import Batch
+from localspec.engine.interrupt import abortable
+from localspec.engine.model import Interrupted, Model
+from localspec.engine.shape import ContextOptions, create
+from localspec.errors import LocalspecError
+
+_ABORTED = 2
+# Below this a pass is short enough to wait for; above it Ctrl-C must get through.
+_LONG_PREFILL = 32
+
+
+class DecodeFailed(LocalspecError):
+    """The engine could not compute a pass; the cache holds what it held before."""
+
+
+class Flag(Protocol):
+    """Anything like `threading.Event` that can say stop."""
+
+    def is_set(self) -> bool:
+        """Tell whether to stop."""
+        ...
+
+
+class Context:
+    """One sequence of tokens with its cache; implements `core.tokens.TokenSequence`.
+
+    `engine_s` adds up the seconds spent inside the engine and `passes` the calls; both only grow.
+    Set `cancel` to something like `threading.Event` to stop a long prefill from another thread.
+    """
+
+    def __init__(self, model: Model, options: ContextOptions) -> None:
+        self.model, self.options = model, options
+        self.cancel: Flag | None = None
+        self.engine_s, self.passes = 0.0, 0
+        self._tokens = TokenBuffer()
+        self._vocab = model.n_vocab
+        self._views: dict[tuple[int, int], NDArray[np.float32]] = {}
+        width = options.strict_rows or min(options.batch, options.n_ctx)
+        self._strict = options.strict_rows is not None
+        self._handle: int | None = create(model, options, width)
+        self._batch = Batch(width)
+        self.max_rows = width if self._strict else min(options.max_rows, width)
+        self._bind()
+        model.attach(self)
+        self.can_rewind = self._probe_rewind()
+
+    def _bind(self) -> None:
+        binding = library.load()
+        self._memory = binding.llama_get_memory(self._handle)
+        self._decode = binding.llama_decode
+        self._synchronize = binding.llama_synchronize
+        self._remove = binding.llama_memory_seq_rm
+        self._logits_at = library.llama("llama_get_logits", ctypes.c_void_p, ctypes.c_void_p)
+
+    @property
+    def tokens(self) -> Tokens:
+        """Give the ids the cache holds, in order; borrowed until the next change."""
+        return self._tokens.view
+
+    @property
+    def capacity(self) -> int:
+        """Give the number of ids the cache can hold."""
+        return self.options.n_ctx
+
+    def extend(self, tokens: Tokens, rows: int) -> Logits:
+        """Decode `tokens` after those held; give the last `rows` rows of logits.
+
+        Shapes: (rows, vocabulary), read-only, borrowed until the next `extend`.
+        Raises: ValueError beyond the capacity or `max_rows`, with nothing decoded; DecodeFailed
+        or Interrupted with the passes before the failed one kept, and `tokens` saying so.
+        """
+        count = len(tokens)
+        self._check(count, rows)
+        if count == 0:
+            return np.empty((0, self._vocab), np.float32)
+        if count <= _LONG_PREFILL:
+            return self._passes(tokens, rows)
+        with abortable(self.handle, self._is_cancelled):
+            return self._passes(tokens, rows)
+
+    def rewind(self, length: int) -> int:
+        """Drop everything from `length` on; give the length kept, 0 where only all can go."""
+        if length >= len(self._tokens):
+            return len(self._tokens)
+        before = perf_counter()
+        if length <= 0 or not self._forget_from(length):
+            library.load().llama_memory_clear(self._memory, False)
+            length = 0
+        self._tokens.truncate(length)
+        self.engine_s += perf_counter() - before
+        return length
+
+    def close(self) -> None:
+        """Free the cache."""
+        if self._handle is not None:
+            self._views.clear()
+            self._tokens.truncate(0)
+            library.load().llama_free(self._handle)
+            self._handle = None
+
+    @property
+    def handle(self) -> int:
+        """Give the engine's pointer."""
+        if self._handle is None:
+            raise ValueError("this context is closed")
+        return self._handle
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _check(self, count: int, rows: int) -> None:
+        if not 0 <= rows <= min(count, self.max_rows):
+            raise ValueError(f"{rows} rows of {count} tokens, where {self.max_rows} is the most")
+        if len(self._tokens) + count > self.options.n_ctx:
+            raise ValueError(
+                f"{len(self._tokens)} + {count} tokens exceed a context of {self.options.n_ctx}"
+            )
+
+    def _is_cancelled(self) -> bool:
+        return self.cancel is not None and self.cancel.is_set()
+
+    def _passes(self, tokens: Tokens, rows: int) -> Logits:
+        for start, end in _slices(len(tokens), rows, self._batch.size):
+            if end < len(tokens):
+                self._pass(tokens[start:end], 0)
+            else:
+                return self._pass(tokens[start:end], rows)
+        raise AssertionError("unreachable: the last slice ends at the end")
+
+    def _pass(self, tokens: Tokens, rows: int) -> Logits:
+        """Decode one batch; whatever interrupts it, cache and `tokens` agree afterwards."""
+        if self._strict:
+            self._batch.fill_padded(tokens, start=len(self._tokens))
+        else:
+            self._batch.fill(tokens, start=len(self._tokens), rows=rows)
+        handle = self.handle
+        before = perf_counter()
+        try:
+            code = self._decode(handle, self._batch.native)
+            self._synchronize(handle)
+            if code:
+                raise self._failure(code)
+            if self._strict:
+                self._remove(self._memory, 1, -1, -1)
+            self._tokens.extend(tokens)
+        except BaseException:
+            self._repair()
+            raise
+        finally:
+            self.engine_s += perf_counter() - before
+            self.passes += 1
+        return self._rows(len(tokens), rows)
+
+    def _rows(self, count: int, rows: int) -> Logits:
+        if rows == 0:
+            return np.empty((0, self._vocab), np.float32)
+        outputs = self._batch.size if self._strict else rows
+        key = (self._logits_at(self._handle), outputs)
+        view = self._views.get(key)
+        if view is None:
+            view = self._views[key] = _borrow(*key, self._vocab)
+        return view[count - rows : count] if self._strict else view
+
+    def _failure(self, code: int) -> Exception:
+        if code == _ABORTED:
+            return Interrupted("stopped")
+        if code == -1:
+            return ValueError(f"the engine refused the batch: {' '.join(log.tail(1))}")
+        what = {1: "no room in its cache", -2: "out of memory"}.get(code, f"code {code}")
+        return DecodeFailed(
+            f"the engine could not decode with {self.model.path.name}: {what}",
+            "a smaller --ctx or another cache type may help",
+        )
+
+    def _repair(self) -> None:
+        """Make the cache hold exactly `tokens` again."""
+        held = len(self._tokens)
+        if self._strict:
+            self._remove(self._memory, 1, -1, -1)
+        if held == 0 or not self._remove(self._memory, 0, held, -1):
+            library.load().llama_memory_clear(self._memory, False)
+            self._tokens.truncate(0)
+
+    def _forget_from(self, length: int) -> bool:
+        if not self._remove(self._memory, 0, length, -1):
+            return False
+        if self.options.swa_full or not self.model.n_swa:
+            return True
+        # A slid window has lost what lies before it: the next token would see too little.
+        first = library.load().llama_memory_seq_pos_min(self._memory, 0)
+        return bool(0 <= first <= max(0, length - self.model.n_swa))
+
+    def _probe_rewind(self) -> bool:
+        """Decode two tokens and take one back: the only sure way to know."""
+        self.extend(np.zeros(2, np.int32), 0)
+        kept = self.rewind(1)
+        self.rewind(0)
+        self.engine_s, self.passes = 0.0, 0
+        return kept == 1
+
+
+def _slices(count: int, rows: int, size: int) -> Iterator[tuple[int, int]]:
+    """Cut `count` tokens into passes of at most `size`, the last holding all `rows` wanted."""
+    start = 0
+    while count - start > size:
+        end = min(start + size, count - rows)
+        yield start, end
+        start = end
+    yield start, count
+
+
+def _borrow(address: int, rows: int, columns: int) -> NDArray[np.float32]:
+    """View the engine's output as an array, without a copy; building it is slow, so it is kept."""
+    raw = (ctypes.c_float * (rows * columns)).from_address(address)
+    view: NDArray[np.float32] = np.ctypeslib.as_array(raw).reshape(rows, columns)
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,115 @@
+"""The shape of a context, checked and asked of the engine.
+
+Knows what llama.cpp must be told so that no later pass can exceed it. Does not decode.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from localspec.engine import library, log
+from localspec.engine.model import Model
+from localspec.engine.threads import default_threads
+from localspec.errors import OptionError, PairRefused
+
+CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
+
+# The matrix kernels take four rows at a time and the rest singly, with other rounding: a width of
+# 5 gave a row other bits in its fifth place (Gemma Q4_K_M), multiples of 4 never did.
+STRICT_UNIT = 4
+
+_BF16 = 30  # GGML_TYPE_BF16, which the binding does not name
+_FLASH = {"auto": -1, "off": 0, "on": 1}
+
+
+@dataclass(frozen=True)
+class ContextOptions:
+    """The shape of a context.
+
+    `max_rows` is the most rows of logits one pass may be asked for. `strict_rows` makes every pass
+    exactly that wide, so that the logits depend on the history alone. `swa_full` keeps a
+    sliding-window model's whole history, which costs as much memory as a model without a window
+    and makes every rewind exact; without it a rewind beyond the window empties the cache.
+    """
+
+    n_ctx: int
+    batch: int = 512
+    threads: int | None = None
+    threads_batch: int | None = None
+    kv_type_k: str = "f16"
+    kv_type_v: str = "f16"
+    strict_rows: int | None = None
+    max_rows: int = 32
+    offload_kqv: bool = True
+    swa_full: bool = True
+    flash_attention: Literal["auto", "on", "off"] = "auto"
+
+
+def strict_width(rows: int) -> int:
+    """Give the narrowest strict width that holds `rows` rows."""
+    return max(1, -(-rows // STRICT_UNIT)) * STRICT_UNIT
+
+
+def create(model: Model, options: ContextOptions, width: int) -> int:
+    """Allocate a context whose passes have at most `width` rows; give the engine's pointer.
+
+    Raises: OptionError for options that contradict the model, PairRefused when the engine cannot.
+    """
+    _check_options(model, options)
+    with log.captured() as lines:
+        handle: int | None = library.load().llama_init_from_model(
+            model.handle, _params(options, width)
+        )
+    if not handle:
+        reason = next((line for line in reversed(lines) if "failed" in line or "error" in line), "")
+        raise PairRefused(
+            f"no context of {options.n_ctx} tokens for {model.path.name}: "
+            f"{reason.strip() or 'the engine gives no reason'}",
+            "a smaller --ctx or another cache type may help",
+        )
+    return handle
+
+
+def _check_options(model: Model, options: ContextOptions) -> None:
+    for kind in (options.kv_type_k, options.kv_type_v):
+        if kind not in CACHE_TYPES:
+            raise OptionError(f"no cache type '{kind}'", f"one of: {', '.join(CACHE_TYPES)}")
+    if options.n_ctx < 2 or options.batch < 1 or options.max_rows < 1:
+        raise OptionError("a context needs room for two tokens and a batch of one")
+    if options.strict_rows is None:
+        return
+    if options.strict_rows < 1 or options.strict_rows % STRICT_UNIT:
+        wider = strict_width(options.strict_rows)
+        raise OptionError(
+            f"strict rows come in multiples of {STRICT_UNIT}, not {options.strict_rows}",
+            f"--strict-rows {wider}",
+        )
+    if model.is_recurrent or model.is_hybrid:
+        raise OptionError(f"{model.path.name} keeps a state, so its passes have no strict width")
+
+
+def _params(options: ContextOptions, width: int) -> Any:
+    binding = library.load()
+    params = binding.llama_context_default_params()
+    threads = options.threads or default_threads()
+    strict = options.strict_rows is not None
+    params.n_ctx = options.n_ctx + (width if strict else 0)
+    params.n_batch = params.n_ubatch = width
+    params.n_seq_max = 2 if strict else 1
+    params.kv_unified = True
+    # The engine reserves vocabulary x outputs floats, so ask for no more rows than anyone reads.
+    params.n_outputs_max = width if strict else min(options.max_rows, width)
+    params.n_threads = threads
+    params.n_threads_batch = options.threads_batch or threads
+    params.type_k = _cache_type(options.kv_type_k)
+    params.type_v = _cache_type(options.kv_type_v)
+    params.flash_attn_type = _FLASH[options.flash_attention]
+    params.offload_kqv, params.swa_full, params.no_perf = (
+        options.offload_kqv,
+        options.swa_full,
+        True,
+    )
+    return params
+
+
+def _cache_type(name: str) -> int:
+    return int(getattr(library.load(), f"GGML_TYPE_{name.upper()}", _BF16))
