@@ -1,0 +1,1 @@
+"""Measurements that take minutes: run one with `python -m benchmarks.NAME --help`."""

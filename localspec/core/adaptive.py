@@ -1,0 +1,275 @@
+"""The adaptive policy: draft as much as pays, with whoever pays most, and know why.
+
+Knows costs, chances and the stop rule, and what each drafter is like. Has no clock of its own and
+never discards a drawn token: it only stops before a draw, by what is known up to there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from localspec.core.costs import CostModel
+from localspec.core.distribution import Distribution
+from localspec.core.events import Step
+from localspec.core.exploration import Bid, Terms, length_probe, parked_probe
+from localspec.core.policy import Plan
+from localspec.core.probing import Credit, PlainPasses
+from localspec.core.standing import Choice, DrafterFacts, Round, Standing
+from localspec.core.stopping import DraftCost, StopRule, best_length
+from localspec.core.survival import PLACES
+from localspec.core.theory import MAX_GAMMA
+
+MARGIN = 0.03
+STAY_MARGIN = 0.01
+EXPLORE_EVERY = 4
+RATE_MEMORY = 0.97
+USUAL_LAG = 2
+
+
+@dataclass(frozen=True)
+class PolicyOptions:
+    """Limits of the adaptive policy.
+
+    `fixed_order`: the drafters are a chain the user gave, tried in that order.
+    """
+
+    max_gamma: int = MAX_GAMMA
+    margin: float = MARGIN
+    fixed_order: bool = False
+
+
+class AdaptivePolicy:
+    """Choose drafter and length by expected tokens per second; park what does not pay.
+
+    Rates are in tokens per one-row pass, so plain decoding has rate 1.
+    """
+
+    def __init__(
+        self,
+        drafters: Sequence[DrafterFacts],
+        *,
+        costs: CostModel | None = None,
+        options: PolicyOptions | None = None,
+    ) -> None:
+        self.options = options or PolicyOptions()
+        self.costs = costs or CostModel(max_rows=self.options.max_gamma + 1)
+        self._standings = {facts.name: Standing(facts) for facts in drafters}
+        self._credit = Credit()
+        self._plain = PlainPasses()
+        self._round = Round()
+        self._expected = -1
+        self._rounds = 0
+        self._tokens = self._spent = 2.0
+        self._possible = 1.0
+
+    @property
+    def price(self) -> float:
+        """Give lambda: the rate reached lately, within what is believed possible now."""
+        return max(min(self._tokens / self._spent, self._possible), 1.0)
+
+    @property
+    def chosen(self) -> Choice:
+        """Give the drafter and gamma in use, or the best drafter with gamma 0."""
+        if not self._standings:
+            return Choice("", 0)
+        best = max(self._standings.values(), key=lambda it: (it.active, it.rate))
+        outlook, one_s = best.outlook, self.costs.one_row_s(self._round.position)
+        gamma = outlook.gamma if best.active else 0
+        if one_s is None or not outlook.gamma:
+            return Choice(best.facts.name, gamma)
+        each_s = one_s / outlook.gamma
+        costs_s, saves_s = (outlook.cost - 1.0) * each_s, (outlook.tokens - 1.0) * each_s
+        return Choice(best.facts.name, gamma, costs_s, saves_s)
+
+    def reason(self) -> str:
+        """Say in numbers why it drafts, or does not."""
+        choice = self.chosen
+        if choice.costs_s is None or choice.saves_s is None:
+            return "nothing was measured yet" if self._standings else "there is no drafter"
+        costs, saves = choice.costs_s * 1e3, choice.saves_s * 1e3
+        return f"a draft token costs {costs:.1f} ms and saves {saves:.1f} ms"
+
+    def plan(self, position: int, room: int) -> Plan:
+        """Choose whom to ask and for how much, or a plain pass."""
+        self._arrive(position)
+        cap = min(room, self.options.max_gamma)
+        self._round = now = Round(position, self.costs.table(position))
+        if cap <= 0 or not self._standings:
+            return Plan()
+        if self._plain.due():
+            now.baseline = True
+            return Plan(baseline=True)
+        self._rounds += 1
+        for standing in self._standings.values():
+            self._assess(standing, cap)
+        self._possible = max(it.rate for it in self._standings.values())
+        order = self._order()
+        bid = self._bid(order, Terms(now.table, self.price, self.options.margin, cap))
+        return self._planned(order, bid, cap)
+
+    def _arrive(self, position: int) -> None:
+        """Notice a new answer: the caches were just read in, and the text may be another kind."""
+        if position == self._expected:
+            return
+        for standing in self._standings.values():
+            standing.read = position
+            standing.backoff.reset()
+        self._credit.renew()
+
+    def _assess(self, standing: Standing, cap: int) -> None:
+        """Work out what a round with this drafter is worth now, and whether it pays."""
+        now, name = self._round, standing.facts.name
+        ratio = self.costs.draft_ratio(name)
+        if standing.facts.deterministic:
+            standing.cost = DraftCost(call=ratio)
+        else:
+            lag = max(now.position - standing.read - USUAL_LAG, 0)
+            reading = lag * self.costs.catch_up_ratio(name) if lag else 0.0
+            standing.cost = DraftCost(call=reading, token=ratio)
+        standing.outlook = best_length(standing.survival.chances, now.table, standing.cost, cap)
+        standing.decide(STAY_MARGIN if standing.active else self.options.margin)
+
+    def _order(self) -> list[Standing]:
+        """Give those to ask: copies first, as their match shows if they pay, then the best."""
+        standings = list(self._standings.values())
+        if self.options.fixed_order:
+            return [it for it in standings if it.active or it.facts.match]
+        copies = [
+            it for it in standings if it.facts.deterministic and (it.active or it.facts.match)
+        ]
+        copies.sort(key=lambda it: -it.rate)
+        models = [it for it in standings if it.active and not it.facts.deterministic]
+        return [*copies, max(models, key=lambda it: it.rate)] if models else copies
+
+    def _bid(self, order: Sequence[Standing], terms: Terms) -> Bid | None:
+        """Look for something to find out in this round."""
+        bid = parked_probe(self._standings.values(), terms, self._credit)
+        if bid is None and order and self._rounds % EXPLORE_EVERY == 0:
+            active = [it for it in order if it.active]
+            doubts = self.costs.doubts()
+            bid = length_probe(active, doubts, terms=terms, credit=self._credit)
+        return bid
+
+    def _planned(self, order: list[Standing], bid: Bid | None, cap: int) -> Plan:
+        """Turn the order into a plan; a probe comes first, and a copy's may find no match.
+
+        A copy costs nothing more when it is long; a model has paid for a pass when it asks.
+        """
+        if bid is not None:
+            rest = [it for it in order if it is not bid.standing]
+            order = [bid.standing, *(rest if bid.standing.facts.deterministic else ())]
+            self._round.forced, self._round.stake = bid.standing, bid.loss
+        self._round.order = tuple(order)
+        limits = [
+            bid.gamma
+            if bid is not None and it is bid.standing
+            else cap
+            if it.facts.deterministic
+            else it.outlook.gamma
+            for it in order
+        ]
+        names = tuple(it.facts.name for it in order)
+        return Plan(max(limits), names, limits=tuple(limits)) if order else Plan()
+
+    def keep_going(self, index: int, law: Distribution) -> bool:
+        """Say whether one of the next few tokens pays for what it adds."""
+        now = self._round
+        if index == 0:
+            self._begin(law)
+        standing = now.asker
+        if standing is None:
+            return True
+        facts, survival = standing.facts, standing.survival
+        now.asked[facts.name] = index + 1
+        chance = survival.look(index, law, facts.match() if facts.match else 0.0)
+        if standing is not now.forced and not self._worth(standing, index, chance):
+            return False
+        survival.drawn(chance)
+        return True
+
+    def _begin(self, law: Distribution) -> None:
+        """Find out who asks, and make the stop rule ready."""
+        now = self._round
+        now.asker = asker = now.next_asker(law.is_point)
+        if asker is not None:
+            asker.survival.begin()
+            now.rule = StopRule(now.table, self.price, asker.cost.token, self.options.max_gamma)
+
+    def _worth(self, standing: Standing, index: int, chance: float) -> bool:
+        """Apply the stop rule; drafting nothing leaves the round to the next in order."""
+        now, price = self._round, self.price
+        if now.rule is None:
+            return True
+        otherwise = 1.0 - price
+        if index == 0 and now.cursor < len(now.order):
+            following = now.order[now.cursor].outlook
+            otherwise = max(otherwise, following.tokens - price * following.cost)
+        follow = 0.5 * (chance + standing.survival.chances[PLACES - 1])
+        gain = standing.survival.alive * chance
+        return now.rule.worth(index, gain, follow, otherwise=otherwise)
+
+    def observe(self, step: Step) -> None:
+        """Learn what the round cost, what was accepted, and whether a probe paid."""
+        now = self._round
+        self._learn_costs(step)
+        standing = self._standings.get(step.drafter)
+        if standing is not None:
+            standing.survival.learn(step.overlaps)
+            standing.read = step.position + step.accepted
+        cost = self._cost(step)
+        tokens = step.accepted + 1
+        if now.forced is not None and (standing is now.forced or now.forced is now.asker):
+            self._settle_probe(now.forced, tokens, cost)
+        else:
+            self._settle(step, cost)
+        for it in self._standings.values():
+            if it is not standing:
+                it.backoff.tick()
+                it.survival.idle()
+        self._plain.observe(step.drafted, self.price)
+        self._expected = step.position + len(step.tokens)
+
+    def _cost(self, step: Step) -> float:
+        """Give the usual cost of this round, which no spike distorts."""
+        now = self._round
+        rows = min(step.drafted, len(now.table) - 1)
+        cost = now.table[rows]
+        for name, asked in now.asked.items():
+            draft = self._standings[name].cost
+            cost += draft.call + asked * draft.token
+        return cost
+
+    def _settle(self, step: Step, cost: float) -> None:
+        """Count an ordinary round towards the rate and towards its drafter's worth."""
+        now = self._round
+        expected, saved = 1.0, 0.0
+        if now.asker is not None and now.asker.facts.name in now.asked:
+            expected = now.asker.survival.expected
+            now.asker.note(expected, cost)
+            saved = expected - cost
+        self._credit.earn(cost, saved)
+        if not now.baseline:
+            self._tokens = RATE_MEMORY * self._tokens + expected
+            self._spent = RATE_MEMORY * self._spent + cost
+
+    def _settle_probe(self, standing: Standing, tokens: int, cost: float) -> None:
+        """Pay for a probe; wait longer for the next one unless this one paid."""
+        self._credit.earn(cost)
+        self._credit.spend(self._round.stake)
+        if tokens >= cost * self.price:
+            standing.backoff.reset()
+        elif not standing.active:
+            standing.backoff.failed()
+
+    def _learn_costs(self, step: Step) -> None:
+        """Tell the cost model what this pass and this draft took."""
+        self.costs.saw_pass(step.drafted + 1, step.position, step.verify_s + step.other_s)
+        standing = self._standings.get(step.drafter) or self._round.asker
+        if standing is None:
+            return
+        name = standing.facts.name
+        if standing.facts.deterministic:
+            self.costs.saw_draft(name, 1, step.draft_s)
+            return
+        lag = step.position - standing.read
+        self.costs.saw_draft(name, self._round.asked.get(name, step.drafted), step.draft_s, lag=lag)
+        standing.read = step.position

@@ -1,0 +1,104 @@
+"""What the adaptive policy keeps of each drafter, and of the round at hand.
+
+Plain records; the decisions are elsewhere.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from localspec.core.probing import Backoff
+from localspec.core.stopping import NOTHING, DraftCost, Outlook, StopRule
+from localspec.core.survival import Survival
+
+ROUND_MEMORY = 0.9
+ENOUGH_ROUNDS = 5.0
+
+
+@dataclass(frozen=True)
+class DrafterFacts:
+    """What the policy may know of a drafter.
+
+    `deterministic`: guesses are points, and one call costs the same whatever its length.
+    `match` gives the length of the match behind the proposal being made, 0 without one.
+    """
+
+    name: str
+    deterministic: bool = False
+    match: Callable[[], float] | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is done now, and the account of a drafted token behind it.
+
+    Units: seconds per drafted token; None before anything was measured. `gamma` 0: it does not
+    pay.
+    """
+
+    drafter: str
+    gamma: int
+    costs_s: float | None = None
+    saves_s: float | None = None
+
+
+@dataclass
+class Standing:
+    """One drafter's chances, costs and outlook; `read` ids of the history are in its cache."""
+
+    facts: DrafterFacts
+    survival: Survival = field(default_factory=Survival)
+    backoff: Backoff = field(default_factory=Backoff)
+    outlook: Outlook = NOTHING
+    cost: DraftCost = field(default_factory=DraftCost)
+    read: int = 0
+    active: bool = False
+    _tokens: float = 0.0
+    _spent: float = 0.0
+    _rounds: float = 0.0
+
+    def note(self, tokens: float, cost: float) -> None:
+        """Remember what a round was worth by the chances that were seen in it."""
+        self._tokens = ROUND_MEMORY * self._tokens + tokens
+        self._spent = ROUND_MEMORY * self._spent + cost
+        self._rounds = ROUND_MEMORY * self._rounds + 1.0
+
+    @property
+    def rate(self) -> float:
+        """Give the better of what the mean promises and what choosing by law has given."""
+        if self._rounds > ENOUGH_ROUNDS:
+            return max(self.outlook.rate, self._tokens / self._spent)
+        return self.outlook.rate
+
+    def decide(self, margin: float) -> None:
+        """Go on if it pays, park if it does not."""
+        active = self.rate >= 1.0 + margin
+        if self.active and not active:
+            self.backoff.failed()
+        self.active = active
+
+
+@dataclass
+class Round:
+    """The round being planned, drafted and judged. `asked` counts laws shown by drafter."""
+
+    position: int = 0
+    table: Sequence[float] = (1.0, 1.0)
+    order: tuple[Standing, ...] = ()
+    forced: Standing | None = None
+    stake: float = 0.0
+    baseline: bool = False
+    cursor: int = 0
+    asker: Standing | None = None
+    rule: StopRule | None = None
+    asked: dict[str, int] = field(default_factory=dict)
+
+    def next_asker(self, point: bool) -> Standing | None:
+        """Find who asks: the next in order that can have made a law that is a point, or not."""
+        while self.cursor < len(self.order):
+            standing = self.order[self.cursor]
+            self.cursor += 1
+            facts = standing.facts
+            silent = facts.match is not None and facts.match() <= 0
+            if not silent and (point or not facts.deterministic):
+                return standing
+        return None

@@ -1,0 +1,1 @@
+"""Two real answers from the demo pair, and what to type next."""

@@ -1,0 +1,107 @@
+"""The numbers in a header that decide how much memory a model's cache takes.
+
+Knows layers, heads, windows and recurrent states. Does not add anything up, and does not know
+machines.
+"""
+
+from dataclasses import dataclass
+
+from localspec.pairs.header import Header
+from localspec.pairs.kinds import mtp_layers
+
+# Every how many layers one looks at everything, for architectures whose files do not say it.
+WINDOW_PERIODS = {"gemma2": 2, "gemma3": 6, "gemma3n": 5, "gpt-oss": 2, "cohere2": 4, "olmo2": 4}
+ATTENTION_PERIODS = {"qwen35": 4, "qwen35moe": 4, "qwen3next": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one block keeps: values per cached id, or a state of `state` numbers for all of them."""
+
+    keys: int
+    values: int
+    windowed: bool = False
+    state: int = 0
+
+
+def layers_of(header: Header) -> tuple[Layer, ...]:
+    """Describe the cache of every ordinary block."""
+    blocks = max((header.number("{arch}.block_count") or 0) - mtp_layers(header), 0)
+    blocks = blocks or (header.number("{arch}.block_count") or 0)
+    shared = header.number("{arch}.attention.shared_kv_layers") or 0
+    heads = _per_layer(header, "{arch}.attention.head_count_kv", blocks)
+    heads = heads or _per_layer(header, "{arch}.attention.head_count", blocks) or [0] * blocks
+    windowed, recurrent = _windowed(header, blocks), _recurrent(header, blocks)
+    return tuple(
+        _layer(header, heads[block], windowed[block], recurrent[block])
+        for block in range(blocks - min(shared, blocks))
+    )
+
+
+def _layer(header: Header, heads: int, windowed: bool, recurrent: bool) -> Layer:
+    if recurrent:
+        return Layer(0, 0, state=_state(header))
+    keys, values = _lengths(header, windowed)
+    # With latent attention the values are a view of the keys.
+    latent = header.number("{arch}.attention.key_length_mla") is not None
+    return Layer(keys * heads, 0 if latent else values * heads, windowed)
+
+
+def _lengths(header: Header, windowed: bool) -> tuple[int, int]:
+    heads = _first(header, "{arch}.attention.head_count") or 1
+    usual = (header.number("{arch}.embedding_length") or 0) // heads
+    found = []
+    for name in ("key", "value"):
+        key = f"{{arch}}.attention.{name}_length"
+        special = header.number(f"{key}_swa") if windowed else None
+        found.append(special or header.number(key) or usual)
+    return found[0], found[1]
+
+
+def _per_layer(header: Header, key: str, blocks: int) -> list[int]:
+    array = header.array(key)
+    if array is not None:
+        numbers = [int(number) for number in array.numbers().tolist()]
+        return (numbers + [0] * blocks)[:blocks]
+    number = header.number(key)
+    return [] if number is None else [number] * blocks
+
+
+def _first(header: Header, key: str) -> int:
+    numbers = _per_layer(header, key, 1)
+    return numbers[0] if numbers else 0
+
+
+def window_of(header: Header) -> int:
+    """Give the length of the sliding window, or 0."""
+    return header.number("{arch}.attention.sliding_window") or 0
+
+
+def _windowed(header: Header, blocks: int) -> list[bool]:
+    if not window_of(header):
+        return [False] * blocks
+    key = "{arch}.attention.sliding_window_pattern"
+    if header.array(key) is not None:
+        return [bool(number) for number in _per_layer(header, key, blocks)]
+    period = header.number(key) or WINDOW_PERIODS.get(header.arch, 0)
+    return [bool(period) and block % period < period - 1 for block in range(blocks)]
+
+
+def _recurrent(header: Header, blocks: int) -> list[bool]:
+    if not header.number("{arch}.ssm.state_size"):
+        return [False] * blocks
+    key = "{arch}.full_attention_interval"
+    period = header.number(key) or ATTENTION_PERIODS.get(header.arch)
+    if period:
+        return [(block + 1) % period != 0 for block in range(blocks)]
+    # Hybrids say which blocks attend by giving the others no heads; pure recurrent ones have none.
+    heads = _per_layer(header, "{arch}.attention.head_count_kv", blocks) or [0] * blocks
+    return [count == 0 for count in heads]
+
+
+def _state(header: Header) -> int:
+    size = header.number("{arch}.ssm.state_size") or 0
+    inner = header.number("{arch}.ssm.inner_size") or 0
+    groups = header.number("{arch}.ssm.group_count") or 0
+    history = max((header.number("{arch}.ssm.conv_kernel") or 1) - 1, 0)
+    return history * (inner + 2 * groups * size) + size * inner

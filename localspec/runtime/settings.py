@@ -1,0 +1,119 @@
+"""Everything a user may choose about a run, with its default; one home for both.
+
+Knows names and values. Does not know how they are parsed, or what they do.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from localspec.core.options import DEFAULT_STRICT_ROWS
+from localspec.core.rules import RuleName
+from localspec.core.sampling import DEFAULT_SAMPLING, SamplingParams
+from localspec.core.theory import MAX_GAMMA
+from localspec.errors import OptionError
+
+AUTO = "auto"
+NONE = "none"
+MODEL = "model"
+LOOKUP = "lookup"
+NGRAM = "ngram"
+LAYERSKIP = "layerskip"
+HEADS = ("eagle3", "mtp", "medusa")
+DRAFTERS = (AUTO, MODEL, LOOKUP, NGRAM, LAYERSKIP, *HEADS, NONE)
+READY = (AUTO, MODEL, LOOKUP, NGRAM, NONE)
+DEFAULT_CONTEXT = 4096
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where one model runs. `gpu_layers`: a number, "auto" (all that fit) or "all"."""
+
+    gpu_layers: int | Literal["auto", "all"] = "auto"
+    device: str | None = None
+    kv: str = "f16"
+    context: int | None = None
+
+
+@dataclass(frozen=True)
+class PairFiles:
+    """The files of a pair, and the name shown for it.
+
+    `derived`: the draft was made from the target by leaving blocks out, so it fits by construction.
+    """
+
+    target: Path
+    draft: Path | None = None
+    name: str = ""
+    derived: bool = False
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """One run. None means `auto` for gamma and threads, and random for the seed.
+
+    `draft_required`: the user named the draft, so a draft that fails stops the run.
+    """
+
+    files: PairFiles
+    drafters: tuple[str, ...] = (AUTO,)
+    gamma: int | None = None
+    rule: RuleName = RuleName.BLOCK
+    strict: bool = False
+    strict_rows: int = DEFAULT_STRICT_ROWS
+    sampling: SamplingParams = DEFAULT_SAMPLING
+    seed: int | None = None
+    max_tokens: int = 0
+    threads: int | None = None
+    target: Placement = field(default_factory=Placement)
+    draft: Placement = field(default_factory=Placement)
+    expect: Path | None = None
+    ngram_from: tuple[Path, ...] = ()
+    lookup_min: int = 2
+    keep_laws: bool = False
+    draft_required: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself.
+
+        Raises: OptionError.
+        """
+        _check_drafters(self.drafters)
+        _check_gamma(self.gamma)
+        if self.strict and (self.gamma or 0) >= self.strict_rows:
+            raise OptionError(
+                f"γ {self.gamma} needs {(self.gamma or 0) + 1} rows, --strict-rows is "
+                f"{self.strict_rows}",
+                f"raise --strict-rows to {(self.gamma or 0) + 1} or lower --gamma",
+            )
+
+    @property
+    def wants_draft_model(self) -> bool:
+        """Say whether the draft's file is to be loaded."""
+        return self.files.draft is not None and bool({AUTO, MODEL} & set(self.drafters))
+
+    @property
+    def max_gamma(self) -> int:
+        """Give the most tokens a round may ever draft."""
+        if self.gamma is not None:
+            return self.gamma
+        return min(MAX_GAMMA, self.strict_rows - 1) if self.strict else MAX_GAMMA
+
+
+def _check_drafters(names: tuple[str, ...]) -> None:
+    for name in names:
+        if name not in DRAFTERS:
+            raise OptionError(f"unknown drafter '{name}'", f"one of: {', '.join(DRAFTERS)}")
+        if name not in READY:
+            raise OptionError(f"drafter '{name}' is not available yet", f"try: {', '.join(READY)}")
+    if len(names) > 1 and {AUTO, NONE} & set(names):
+        raise OptionError("'auto' and 'none' stand alone, not in a chain")
+    if len(set(names)) < len(names) or not names:
+        raise OptionError(f"each drafter once: {','.join(names) or 'nothing given'}")
+
+
+def _check_gamma(gamma: int | None) -> None:
+    if gamma is not None and gamma < 1:
+        raise OptionError(f"γ must be 1 or more, not {gamma}", "for plain decoding use --plain")
+    if gamma is not None and gamma > 4 * MAX_GAMMA:
+        raise OptionError(f"γ is at most {4 * MAX_GAMMA}, not {gamma}")
