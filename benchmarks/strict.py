@@ -45,12 +45,14 @@ def main() -> None:
     parser.add_argument("--loose", action="store_true")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--prompts", type=int, default=20)
+    parser.add_argument("--drafters", default="lookup,model,lookup+model")
     parser.add_argument("--modes", default="greedy,coupled")
     args = parser.parse_args()
     strict = None if args.loose else 8
     with opened(args.target, args.draft, strict_rows=strict, threads=args.threads) as duo:
         asks = prompts(duo, args.prompts)
-        drafters = [("lookup",), ("model",), ("lookup", "model")] if args.draft else [("lookup",)]
+        chains = [tuple(chain.split("+")) for chain in args.drafters.split(",")]
+        drafters = chains if args.draft else [("lookup",)]
         for mode in args.modes.split(","):
             compare(duo, [shaped(ask, mode) for ask in asks], drafters, loose=args.loose)
 
@@ -92,7 +94,7 @@ def compare(
     same = {(names, gamma): 0 for names in drafters for gamma in GAMMAS}
     found: list[Difference] = []
     tokens = 0
-    for ask in asks:
+    for number, ask in enumerate(asks, 1):
         plain = answer(duo, ask).tokens
         tokens += len(plain)
         for names, gamma in same:
@@ -101,6 +103,8 @@ def compare(
             same[names, gamma] += got == plain
             if got != plain and loose:
                 found.append(explain(duo, ask, plain, got))
+        right = sum(same.values())
+        print(f"  prompt {number}: {right} of {number * len(same)} identical so far", flush=True)
     law = "greedy" if asks[0].rule is RuleName.BLOCK else "coupled, temp .8, seed 7"
     width = "without strict width" if loose else "strict"
     print(f"{duo.target.model.path.name}, {law}, {width}, {tokens} plain tokens", flush=True)

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from threading import Event as Flag
 
+from localspec.core.adaptive import AdaptivePolicy
 from localspec.core.events import Event
 from localspec.core.generate import generate
 from localspec.core.judge import Judge
@@ -75,7 +76,7 @@ class Runtime:
                 context.cancel = self.cancel
         self.seed = settings.seed if settings.seed is not None else secrets.randbits(31)
         self._workshop = Workshop(loaded)
-        self._plain = self._workshop.speculation(replace(settings, drafters=(NONE,)))
+        self._plain = self._workshop.plain()
         self.settings = settings
         self._speculation = self._workshop.speculation(settings)
 
@@ -161,4 +162,7 @@ class Runtime:
 
     def reason(self) -> str:
         """Say why drafting is off at the moment; empty while it is on."""
-        return ""
+        policy = self._speculation.policy
+        if not isinstance(policy, AdaptivePolicy) or policy.chosen.gamma:
+            return ""
+        return policy.reason()

@@ -3,13 +3,20 @@
 Knows which drafter needs what. Does not know files, conversations or screens.
 """
 
+from collections.abc import Sequence
+from functools import cached_property
+
+from localspec.core.adaptive import AdaptivePolicy, PolicyOptions
+from localspec.core.costs import CostModel
 from localspec.core.draft import Drafter
 from localspec.core.generate import Speculation
 from localspec.core.policy import BaselineSchedule, FixedPolicy, Policy
 from localspec.core.sampling import Sampler
+from localspec.core.standing import DrafterFacts
 from localspec.drafters.lookup import LookupDrafter
 from localspec.drafters.model import ModelDrafter
 from localspec.errors import OptionError
+from localspec.runtime.calibration import known_costs
 from localspec.runtime.loading import Loaded
 from localspec.runtime.settings import AUTO, LOOKUP, MODEL, NONE, RunSettings
 
@@ -26,9 +33,12 @@ class Workshop:
 
         Raises: OptionError for a drafter whose model is not loaded.
         """
-        names = self.names(settings)
-        drafters = [self._drafter(name, settings) for name in names]
-        return Speculation(self._policy(names, settings), drafters)
+        drafters = [self._drafter(name, settings) for name in self.names(settings)]
+        return Speculation(self._policy(drafters, settings), drafters)
+
+    def plain(self) -> Speculation:
+        """Leave every drafter out."""
+        return Speculation(FixedPolicy(0, ()))
 
     def names(self, settings: RunSettings) -> tuple[str, ...]:
         """Give the drafters in the order they are asked; `auto` is every one at hand."""
@@ -38,9 +48,20 @@ class Workshop:
             return (LOOKUP, MODEL) if self._loaded.draft else (LOOKUP,)
         return settings.drafters
 
-    def _policy(self, names: tuple[str, ...], settings: RunSettings) -> Policy:
-        gamma = settings.gamma or 4
-        return FixedPolicy(gamma, names, schedule=BaselineSchedule())
+    def _policy(self, drafters: Sequence[Drafter], settings: RunSettings) -> Policy:
+        names = tuple(drafter.name for drafter in drafters)
+        if settings.gamma is not None or not names:
+            return FixedPolicy(settings.gamma or 0, names, schedule=BaselineSchedule())
+        return AdaptivePolicy(
+            [_facts(drafter) for drafter in drafters],
+            costs=self.costs,
+            options=PolicyOptions(settings.max_gamma, fixed_order=settings.drafters != (AUTO,)),
+        )
+
+    @cached_property
+    def costs(self) -> CostModel:
+        """Give what passes cost here; kept from one policy to the next."""
+        return CostModel(known_costs(self._loaded), max_rows=self._loaded.target.max_rows)
 
     def _drafter(self, name: str, settings: RunSettings) -> Drafter:
         if name == MODEL:
@@ -62,3 +83,10 @@ class Workshop:
         usable = min(ours.usable, theirs.usable)
         banned = tuple(sorted(t for t in ours.banned | theirs.banned if t < usable))
         return ModelDrafter(loaded.draft, Sampler(settings.sampling, usable, banned))
+
+
+def _facts(drafter: Drafter) -> DrafterFacts:
+    """Tell the policy what a drafter is like."""
+    if isinstance(drafter, LookupDrafter):
+        return DrafterFacts(drafter.name, True, lambda: float(drafter.match_length))
+    return DrafterFacts(drafter.name)

@@ -1,0 +1,108 @@
+"""What passes cost here: measured once when a pair is opened, kept, and corrected while decoding.
+
+Knows contexts and a file in the cache. Decides nothing: the policy reads the numbers.
+"""
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+
+from localspec.core.costs import CostPoint, CostSeed
+from localspec.core.tokens import TokenSequence
+from localspec.engine.library import engine_version
+from localspec.runtime.folders import cache_dir
+from localspec.runtime.loading import Loaded
+from localspec.runtime.settings import MODEL
+
+ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16)
+REPEATS = 3
+START = 32
+DRAFTED = 4
+BUDGET_S = 4.0
+Clock = Callable[[], float]
+
+
+def calibrate(loaded: Loaded, *, clock: Clock = perf_counter) -> CostSeed:
+    """Measure passes of several widths at a short context, and a drafted token.
+
+    Widths take turns, so that a slow moment hits them all; it stops early when the budget of
+    seconds is spent. Leaves both caches empty.
+    """
+    end = clock() + BUDGET_S
+    taken: dict[int, list[float]] = {}
+    drafted: list[float] = []
+    start = min(START, loaded.target.capacity // 4)
+    rows = [n for n in ROWS if n <= loaded.target.max_rows and start + n <= loaded.target.capacity]
+    for sequence in (loaded.target, loaded.draft):
+        if sequence:
+            sequence.extend(_filler(start), 0)
+    for repeat in range(REPEATS):
+        for count in rows:
+            if clock() < end or not repeat:
+                taken.setdefault(count, []).append(_pass_s(loaded.target, start, count, clock))
+        if loaded.draft:
+            drafted += [_pass_s(loaded.draft, start + i, 1, clock) for i in range(DRAFTED)]
+            loaded.draft.rewind(start)
+    for sequence in (loaded.target, loaded.draft):
+        if sequence:
+            sequence.rewind(0)
+    points = tuple(CostPoint(count, start, median(seen)) for count, seen in taken.items())
+    return CostSeed(points, {MODEL: median(drafted)} if drafted else {})
+
+
+def known_costs(loaded: Loaded) -> CostSeed:
+    """Give the kept calibration of this machine, engine and pair, or measure it now."""
+    path = _path(loaded)
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        points = tuple(CostPoint(**point) for point in kept["passes"])
+        return CostSeed(points, {str(k): float(v) for k, v in kept["drafts"].items()})
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        seed = calibrate(loaded)
+        keep_costs(loaded, seed)
+        return seed
+
+
+def keep_costs(loaded: Loaded, seed: CostSeed) -> None:
+    """Write a calibration; a cache that cannot be written is no reason to fail."""
+    path = _path(loaded)
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(json.dumps(asdict(seed)), encoding="utf-8")
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+
+
+def _filler(count: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    return np.arange(count, dtype=np.int32) % 100 + 10
+
+
+def _pass_s(sequence: TokenSequence, start: int, rows: int, clock: Clock) -> float:
+    """Time one pass of `rows` rows after `start` tokens, as verification does it."""
+    sequence.rewind(start)
+    ids = _filler(rows)
+    begun = clock()
+    logits = sequence.extend(ids, rows)
+    logits[-1].argmax()
+    return clock() - begun
+
+
+def _path(loaded: Loaded) -> Path:
+    """Name the file by everything that a cost depends on."""
+    models = [loaded.model, *([loaded.draft_model] if loaded.draft_model else [])]
+    contexts = [loaded.target, *([loaded.draft] if loaded.draft else [])]
+    files = [(m.path.name, m.path.stat().st_size, m.path.stat().st_mtime_ns) for m in models]
+    facts: list[object] = [platform.node(), platform.processor(), os.cpu_count(), engine_version(), files]
+    facts.append([repr(context.options) for context in contexts])
+    digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+    return cache_dir() / "calibration" / f"{loaded.model.path.stem}-{digest}.json"
