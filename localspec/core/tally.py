@@ -60,6 +60,8 @@ class Tally:
     draft_s: float = 0.0
     verify_s: float = 0.0
     other_s: float = 0.0
+    plain_s: float = 0.0
+    plain_tokens: int = 0
     tokens: list[Token] = field(default_factory=list)
     origins: list[Origin] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list, repr=False)
@@ -81,6 +83,9 @@ class Tally:
         self.draft_s += step.draft_s
         self.verify_s += step.verify_s
         self.other_s += step.other_s
+        if step.drafted == 0:
+            self.plain_s += step.seconds
+            self.plain_tokens += len(step.tokens)
         self.tokens.extend(step.tokens)
         self.origins.extend(step.origins)
         self.steps.append(step)
@@ -120,16 +125,27 @@ class Tally:
         return 1 / seconds if seconds else None
 
     @property
+    def plain_estimate_s(self) -> float | None:
+        """Give the seconds that plain decoding of this answer would have taken.
+
+        Rounds that guessed nothing count as they were; the other tokens at the baseline.
+        """
+        seconds = self.baseline.seconds
+        if seconds is None:
+            return None
+        return self.plain_s + (self.emitted - self.plain_tokens) * seconds
+
+    @property
     def speedup(self) -> float | None:
-        """Give plain seconds per token over this answer's; None without a baseline."""
-        speed, seconds = self.tokens_per_s, self.baseline.seconds
-        return speed * seconds if speed is not None and seconds is not None else None
+        """Give plain seconds over this answer's; None without a baseline."""
+        plain = self.plain_estimate_s
+        return plain / self.decode_s if plain is not None and self.decode_s > 0 else None
 
     @property
     def saved_s(self) -> float | None:
         """Give the seconds that plain decoding of the same tokens would have taken more."""
-        seconds = self.baseline.seconds
-        return self.emitted * seconds - self.decode_s if seconds is not None else None
+        plain = self.plain_estimate_s
+        return plain - self.decode_s if plain is not None else None
 
     def speedup_estimate(self) -> Estimate | None:
         """Give the speed-up with a bootstrap interval over rounds and over baseline samples."""
@@ -140,9 +156,11 @@ class Tally:
         plain = np.asarray(self.baseline.samples)
         middles = np.median(plain[rng.integers(0, len(plain), (BOOTSTRAP_ROUNDS, len(plain)))], 1)
         seconds = np.array([step.seconds for step in self.steps])
-        tokens = np.array([float(len(step.tokens)) for step in self.steps])
+        own = np.array([step.seconds * (step.drafted == 0) for step in self.steps])
+        guessed = np.array([float(len(step.tokens) * (step.drafted > 0)) for step in self.steps])
         picks = rng.integers(0, len(seconds), (BOOTSTRAP_ROUNDS, len(seconds)))
-        ratios = middles * tokens[picks].sum(axis=1) / seconds[picks].sum(axis=1)
+        plain_s = own[picks].sum(axis=1) + middles * guessed[picks].sum(axis=1)
+        ratios = plain_s / seconds[picks].sum(axis=1)
         low, high = np.percentile(ratios, [2.5, 97.5])
         return Estimate(value, float(low), float(high))
 

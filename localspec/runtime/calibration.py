@@ -15,7 +15,7 @@ from time import perf_counter
 
 import numpy as np
 
-from localspec.core.costs import CostPoint, CostSeed
+from localspec.core.cost_curve import CostPoint, CostSeed
 from localspec.core.tokens import TokenSequence
 from localspec.engine.library import engine_version
 from localspec.runtime.folders import cache_dir
@@ -102,7 +102,13 @@ def _path(loaded: Loaded) -> Path:
     models = [loaded.model, *([loaded.draft_model] if loaded.draft_model else [])]
     contexts = [loaded.target, *([loaded.draft] if loaded.draft else [])]
     files = [(m.path.name, m.path.stat().st_size, m.path.stat().st_mtime_ns) for m in models]
-    facts: list[object] = [platform.node(), platform.processor(), os.cpu_count(), engine_version(), files]
+    facts: list[object] = [
+        platform.node(),
+        platform.processor(),
+        os.cpu_count(),
+        engine_version(),
+        files,
+    ]
     facts.append([repr(context.options) for context in contexts])
     digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
     return cache_dir() / "calibration" / f"{loaded.model.path.stem}-{digest}.json"

@@ -21,6 +21,7 @@ from localspec.core.tokens import Token, Tokens
 from localspec.engine.template import ChatTemplate
 from localspec.engine.vocabulary import Vocabulary
 from localspec.errors import OptionError
+from localspec.runtime.describe import NO_DRAFT, in_words
 from localspec.runtime.loading import Loaded, Notify, load_pair
 from localspec.runtime.settings import NONE, RunSettings
 from localspec.runtime.speculation import Workshop
@@ -153,8 +154,8 @@ class Runtime:
         law = "greedy" if sampling.greedy else f"temp {sampling.temperature:g}, seed {self.seed}"
         return PairFacts(
             name=settings.files.name or settings.files.target.stem,
-            target=loaded.model.desc,
-            draft=loaded.draft_model.desc if loaded.draft_model else "no draft model",
+            target=in_words(loaded.model, loaded.target),
+            draft=in_words(loaded.draft_model, loaded.draft) if loaded.draft_model else NO_DRAFT,
             drafter=f"{','.join(settings.drafters)}" if names else NONE,
             gamma="auto" if settings.gamma is None else str(settings.gamma),
             sampling=law,
@@ -163,6 +164,12 @@ class Runtime:
     def reason(self) -> str:
         """Say why drafting is off at the moment; empty while it is on."""
         policy = self._speculation.policy
-        if not isinstance(policy, AdaptivePolicy) or policy.chosen.gamma:
+        if not isinstance(policy, AdaptivePolicy):
             return ""
-        return policy.reason()
+        choice = policy.chosen
+        if choice.gamma or choice.costs_s is None:
+            return ""
+        return (
+            f"This text is hard to guess: {policy.reason()}. "
+            "Drafting is off; I look again now and then."
+        )

@@ -113,3 +113,22 @@ def test_each_drafter_has_its_own_account() -> None:
     assert (model.emitted, model.acceptance_rate) == (7, pytest.approx(5 / 6))
     assert (lookup.rounds, lookup.acceptance_rate) == (1, 0.0)
     assert (model.draft_s, model.seconds) == (pytest.approx(1.6), pytest.approx(3.6))
+
+
+def test_an_answer_that_guessed_nothing_is_exactly_as_fast_as_plain_however_noisy() -> None:
+    tally = Tally()
+    for position, seconds in enumerate((0.1, 0.2, 0.9, 0.1)):
+        tally.add(Step((5,), (Origin.TARGET,), position, verify_s=seconds))
+    assert tally.speedup == pytest.approx(1.0)
+    assert tally.saved_s == pytest.approx(0.0)
+
+
+def test_guessed_rounds_are_held_against_the_baseline_and_plain_ones_against_themselves() -> None:
+    tally = Tally()
+    tally.add(Step((5,), (Origin.TARGET,), 0, verify_s=1.0))
+    tally.add(
+        Step((5, 6, 7), (Origin.DRAFT, Origin.DRAFT, Origin.TARGET), 1, drafted=2, verify_s=1.5)
+    )
+    assert tally.plain_estimate_s == pytest.approx(1.0 + 3 * 1.0)
+    assert tally.speedup == pytest.approx(4.0 / 2.5)
+    assert tally.saved_s == pytest.approx(1.5)
