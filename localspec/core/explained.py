@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+import numpy as np
+from numpy.typing import NDArray
+
 from localspec.core.distribution import Distribution
 from localspec.core.events import Laws, Step
 from localspec.core.judge import IndependentJudge, Judge
@@ -160,7 +163,7 @@ def _source(step: Step, laws: Laws, weight: float = 1.0) -> Distribution:
     return p.residual(laws.draft[step.accepted], weight)
 
 
-def split(p: Distribution, q: Distribution) -> tuple[list[float], list[float]]:
+def split(p: Distribution, q: Distribution) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Give, for every token of p, its mass by accepted guesses and its mass by replacements.
 
     The first is q times the chance to accept, the second the chance that any guess is rejected
@@ -168,12 +171,10 @@ def split(p: Distribution, q: Distribution) -> tuple[list[float], list[float]]:
     Shapes: both (support of p,).
     """
     drafted = q.probs_at(p.ids)
-    ratio = [min(1.0, a / b) if b > 0 else 0.0 for a, b in zip(p.probs, drafted, strict=True)]
-    accepted = [float(b * r) for b, r in zip(drafted, ratio, strict=True)]
-    rejected = 1.0 - sum(accepted)
-    left = p.residual(q)
-    replaced = [float(rejected * r) for r in left.probs_at(p.ids)]
-    return accepted, replaced
+    ratio = np.divide(p.probs, drafted, out=np.zeros_like(p.probs), where=drafted > 0)
+    accepted = drafted * np.minimum(1.0, ratio)
+    rejected = 1.0 - accepted.sum()
+    return accepted, rejected * p.residual(q).probs_at(p.ids)
 
 
 _REASONS = {

@@ -3,7 +3,7 @@
 Knows rounds as documents and a terminal. Does not know where they come from.
 """
 
-import select
+import os
 import sys
 from collections.abc import Sequence
 
@@ -152,10 +152,6 @@ def _key() -> str:
     before = termios.tcgetattr(stream)
     try:
         tty.setcbreak(stream)
-        key = sys.stdin.read(1)
-        while select.select([stream], [], [], 0)[0]:  # an arrow key is several characters
-            if not sys.stdin.read(1):
-                break
-        return key
+        return os.read(stream, 64).decode("utf-8", "replace")  # an arrow key is several bytes
     finally:
         termios.tcsetattr(stream, termios.TCSADRAIN, before)

@@ -1,0 +1,148 @@
+"""`localspec chat`: open a pair, then answer once or talk.
+
+Knows the order of things: what can be refused without a model is refused before one is loaded.
+"""
+
+from dataclasses import dataclass, replace
+
+from localspec.chat.conversation import Conversation
+from localspec.chat.session import ChatSession
+from localspec.cli.binding import Common
+from localspec.cli.build import COLORS, build_settings, one_of
+from localspec.cli.chat_options import ChatOptions
+from localspec.cli.events import STDOUT, only_steps, recorder
+from localspec.cli.notes import Notes, engine_log
+from localspec.cli.oneshot import OneShot, answer_once
+from localspec.cli.options import ModelOptions
+from localspec.cli.pairfiles import find_pair
+from localspec.cli.prompt import Question, read_question
+from localspec.cli.room import make_room
+from localspec.cli.tokentext import token_finder
+from localspec.errors import OptionError
+from localspec.runtime.folders import state_dir
+from localspec.runtime.pair import Runtime, open_runtime
+from localspec.runtime.settings import RunSettings
+from localspec.ui.stream import ChatView, Mark, View, ViewOptions
+from localspec.ui.terminal import open_terminal
+
+VIEWS = tuple(view.value for view in View)
+MARKS = tuple(mark.value for mark in Mark)
+READOUTS = ("line", "off")
+HISTORY = "history"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How an answer is shown; each value checked."""
+
+    view: str
+    mark: str
+    readout: str
+    color: str
+    stats: bool
+    history: bool
+
+    def chat_view(self, quiet: bool) -> ChatView:
+        """Open the terminal for answers that look like this."""
+        options = ViewOptions(
+            View(self.view),
+            Mark(self.mark),
+            readout=self.readout == "line",
+            quiet=quiet,
+            stats=self.stats,
+        )
+        return ChatView(open_terminal(self.color), options)
+
+
+def run_chat(model: ModelOptions, chat: ChatOptions, common: Common) -> int:
+    """Answer a question, or hold a conversation.
+
+    Raises: LocalspecError.
+    """
+    look = check_look(chat, common)
+    question = read_question(chat.prompt, as_json=common.json)
+    _check_streams(chat, common, question)
+    notes = Notes(bool(common.quiet), common.verbose)
+    for note in question.notes if question else ():
+        notes.say(note)
+    if question and not question.text:
+        notes.say("nothing came in: there is nothing to answer")
+        return 0
+    settings = settings_of(_named(model, notes), notes)
+    with engine_log(common.verbose), open_runtime(settings, notes.say) as runtime:
+        session = ChatSession(runtime, Conversation(chat.system or ""), tuple(model.stop or ()))
+        if question:
+            how = OneShot(chat.events, common.json, look.chat_view(bool(common.quiet)))
+            return answer_once(session, runtime, question.text, how=how, notes=notes)
+        return _talk(session, runtime, look=look, chat=chat, quiet=bool(common.quiet))
+
+
+def settings_of(model: ModelOptions, notes: Notes) -> RunSettings:
+    """Find the files and put the settings together.
+
+    Raises: OptionError, NotHere, HubError, PairRefused.
+    """
+    chosen = find_pair(model, notes)
+    settings = build_settings(
+        model,
+        chosen.files,
+        recommended=chosen.recommended,
+        token_of=token_finder(chosen.files.target),
+    )
+    return make_room(settings, notes)
+
+
+def _named(model: ModelOptions, notes: Notes) -> ModelOptions:
+    """Propose a pair when none is named."""
+    if model.pair or model.target:
+        return model
+    from localspec.cli.firstrun import first_pair  # noqa: PLC0415  (a machine is looked at)
+
+    name = first_pair(notes, yes=model.yes, offline=bool(model.offline))
+    return replace(model, pair=name)
+
+
+def check_look(chat: ChatOptions, common: Common) -> Look:
+    """Check the words that choose how an answer looks.
+
+    Raises: OptionError.
+    """
+    return Look(
+        view=one_of("--view", chat.view or VIEWS[0], VIEWS),
+        mark=one_of("--mark", chat.mark or MARKS[0], MARKS),
+        readout=one_of("--readout", chat.readout or READOUTS[0], READOUTS),
+        color=one_of("--color", common.color or COLORS[0], COLORS),
+        stats=bool(chat.stats),
+        history=not chat.no_history,
+    )
+
+
+def _check_streams(chat: ChatOptions, common: Common, question: Question | None) -> None:
+    """Refuse two writers on stdout, and a document of a conversation that has no end."""
+    if chat.events == STDOUT and common.json:
+        raise OptionError(
+            "--json and --events - both want stdout", "write the events to a file: --events FILE"
+        )
+    if question is not None:
+        return
+    if common.json:
+        raise OptionError("--json answers one question", "give it with -p, or pipe it in")
+    if chat.events == STDOUT:
+        raise OptionError(
+            "--events - would mix with the conversation", "write the events to a file, or use -p"
+        )
+
+
+def _talk(
+    session: ChatSession, runtime: Runtime, *, look: Look, chat: ChatOptions, quiet: bool
+) -> int:
+    """Hold a conversation until the user leaves; give the exit code."""
+    from localspec.ui.lineinput import open_reader  # noqa: PLC0415  (prompt_toolkit is slow)
+    from localspec.ui.repl import Repl  # noqa: PLC0415
+
+    view = look.chat_view(quiet)
+    view.reason = runtime.reason
+    reader = open_reader(view.terminal, state_dir() / HISTORY if look.history else None)
+    with recorder(chat.events, runtime.vocabulary.piece) as record:
+        view.listeners.append(only_steps(record))
+        return Repl(session, view, reader).run()

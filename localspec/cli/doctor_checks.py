@@ -1,0 +1,150 @@
+"""What doctor looks at besides the engine: machine, disk, cache, settings, terminal.
+
+Knows what is odd and what to type about it. Each check gives findings and raises nothing.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from localspec.cli import config_file, pairs_here
+from localspec.cli.engine_probe import finding
+from localspec.cli.known import setting_names
+from localspec.errors import LocalspecError
+from localspec.measure.machine import Machine, disk_free_bytes
+from localspec.pairs.catalogue import Catalogue
+from localspec.pairs.hub_cache import cache_folder, partial_files
+from localspec.pairs.memory import show_bytes
+from localspec.report.pair_documents import DoctorFinding
+from localspec.runtime.demo_pair import NAME as DEMO
+from localspec.runtime.folders import cache_dir, config_dir, state_dir
+from localspec.ui.terminal import Terminal
+
+LITTLE_MEMORY = 2_000_000_000
+LITTLE_DISK = 5_000_000_000
+
+
+def machine_findings(
+    machine: Machine, environment: Mapping[str, str] = os.environ
+) -> Iterator[DoctorFinding]:
+    """Look at processor, threads, load and memory."""
+    flags = " ".join(machine.speed_flags) or "no flags known"
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield finding("python", "ok", f"Python {version} on {machine.system}")
+    yield finding("processor", "ok", f"{machine.processor}, {machine.cores} cores; {flags}")
+    yield _threads(machine)
+    yield _load(machine)
+    if environment.get("OMP_WAIT_POLICY", "").lower() == "active":
+        yield finding(
+            "waiting",
+            "warning",
+            "OMP_WAIT_POLICY=active: threads spin, which is very slow beside another program",
+            "unset OMP_WAIT_POLICY",
+        )
+    yield _memory(machine)
+
+
+def _threads(machine: Machine) -> DoctorFinding:
+    told = f"{machine.threads} by default (fast physical cores that we may use)"
+    if machine.allowed < machine.logical:
+        detail = f"{told}; only {machine.allowed} of {machine.logical} processors are allowed to us"
+        return finding("threads", "note", detail, "taskset or the container decides; see --threads")
+    return finding("threads", "ok", told)
+
+
+def _load(machine: Machine) -> DoctorFinding:
+    if machine.load is None:
+        return finding("load", "note", "this system keeps no load average")
+    others = f"{machine.load:.1f} threads were busy in the last minute"
+    if machine.load > 0.5 * machine.allowed:
+        return finding("load", "warning", others, "close other programs before measuring")
+    return finding("load", "ok", others)
+
+
+def _memory(machine: Machine) -> DoctorFinding:
+    free, total = show_bytes(machine.available_bytes), show_bytes(machine.memory_bytes)
+    if machine.available_bytes < LITTLE_MEMORY:
+        fix = "close other programs; localspec models list --fits"
+        return finding("memory", "warning", f"{free} of {total} free", fix)
+    return finding("memory", "ok", f"{free} of {total} free")
+
+
+def disk_findings() -> Iterator[DoctorFinding]:
+    """Look at the folders that are written to, and at what lies half-finished in the cache."""
+    hub = cache_folder()
+    free = disk_free_bytes(hub)
+    where = f"{show_bytes(free)} free for model files in {hub}"
+    if free < LITTLE_DISK:
+        yield finding("disk", "warning", where, "set HF_HOME to a larger disk")
+    else:
+        yield finding("disk", "ok", where)
+    for name, folder in (("hub cache", hub), ("cache", cache_dir()), ("state", state_dir())):
+        yield _writable(name, folder)
+    yield from _partial()
+    yield from _broken_links(hub)
+
+
+def _writable(name: str, folder: Path) -> DoctorFinding:
+    place = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
+    if place.is_dir() and os.access(place, os.W_OK):
+        return finding(name, "ok", str(folder))
+    fix = f"change the owner of {place}, or choose another folder"
+    return finding(name, "error", f"{folder} cannot be written", fix)
+
+
+def _partial() -> Iterator[DoctorFinding]:
+    parts = partial_files()
+    if parts:
+        size = sum(part.stat().st_size for part in parts)
+        begun = "1 download is" if len(parts) == 1 else f"{len(parts)} downloads are"
+        fix = f"models pull goes on where it stopped; or delete {parts[0].parent}/*.part"
+        yield finding("downloads", "note", f"{begun} unfinished, {show_bytes(size)}", fix)
+    else:
+        yield finding("downloads", "ok", "none is unfinished")
+
+
+def _broken_links(hub: Path) -> Iterator[DoctorFinding]:
+    found = [p for p in hub.glob("models--*/snapshots/*/**/*.gguf") if not p.exists()]
+    if found:
+        detail = f"{len(found)} links to nothing, the first is {found[0]}"
+        yield finding("links", "warning", detail, "models pull the pair again")
+
+
+def settings_findings(path: Path | None) -> Iterator[DoctorFinding]:
+    """Read the settings file and both models files."""
+    place = path or config_file.default_path()
+    try:
+        given = config_file.read(path, setting_names())
+        state = f"{len(given)} settings in {place}" if given else f"none; {place} would be read"
+        yield finding("settings", "ok", state)
+    except LocalspecError as failure:
+        yield finding("settings", "error", failure.message, failure.hint or f"mend {place}")
+    try:
+        known = pairs_here.catalogue()
+        own = pairs_here.own_models()
+        more = f", your own from {own}" if own.is_file() else ""
+        yield finding("catalogue", "ok", f"{len(known.pairs)} pairs{more}")
+        yield _demo(known)
+    except LocalspecError as failure:
+        fix = failure.hint or f"mend models.toml in {config_dir()}"
+        yield finding("catalogue", "error", failure.message, fix)
+
+
+def _demo(known: Catalogue) -> DoctorFinding:
+    if DEMO in known.pairs and pairs_here.is_here(known.pairs[DEMO]):
+        return finding("demo", "ok", "the demo pair is installed: localspec chat demo")
+    fix = "pip install 'localspec[demo]'"
+    return finding("demo", "note", "the demo pair is not installed", fix)
+
+
+def terminal_finding(terminal: Terminal, environment: Mapping[str, str]) -> DoctorFinding:
+    """Say what the terminal can show."""
+    colours = "256 colours" if terminal.many_colours else "16 colours"
+    screen = "a terminal" if terminal.shown else "no terminal: plain text, no live line"
+    words = [screen, *([colours] if terminal.out_ansi else []), f"{terminal.width()} columns"]
+    named = environment.get("TERM", "")
+    detail = f"{', '.join(words)}{f', TERM={named}' if named else ''}"
+    if not terminal.unicode:
+        return finding("terminal", "warning", f"{detail}, not UTF-8", "set a UTF-8 locale")
+    return finding("terminal", "ok", detail)
