@@ -47,7 +47,7 @@ def build_settings(
     chosen: dict[str, Any] = {
         "drafters": _drafters(options),
         "gamma": count("--gamma", options.gamma),
-        "rule": _rule(options.rule),
+        "rule": _rule(options),
         "strict": options.strict,
         "strict_rows": whole("--strict-rows", options.strict_rows, low=2, high=512),
         "seed": whole("--seed", options.seed, low=0, high=2**63 - 1),
@@ -85,8 +85,15 @@ def _drafters(options: ModelOptions) -> tuple[str, ...] | None:
     return (NONE,)
 
 
-def _rule(word: str | None) -> RuleName | None:
-    return None if word is None else RuleName(one_of("--rule", word, [r.value for r in RuleName]))
+def _rule(options: ModelOptions) -> RuleName | None:
+    """Give the rule asked for; a seed with an automatic gamma asks for the coupled one.
+
+    Automatic lengths depend on the clock, and under the other rules the text depends on them.
+    """
+    if options.rule is not None:
+        return RuleName(one_of("--rule", options.rule, [r.value for r in RuleName]))
+    automatic = count("--gamma", options.gamma) is None
+    return RuleName.COUPLED if options.seed is not None and automatic else None
 
 
 def _ngram_file(path: Path) -> Path | None:

@@ -91,7 +91,7 @@ class ModelOptions:
             group=DRAFTING,
             metavar="RULE",
             help="How guesses are judged, exact each: block, token, or coupled (the text "
-            "depends on the seed alone).",
+            "depends on the seed alone; the default with --seed and an automatic γ).",
         ),
     ] = None
     strict: Annotated[
@@ -183,7 +183,7 @@ class ModelOptions:
     ] = None
     seed: Annotated[
         int | None,
-        setting("--seed", group=SAMPLING, metavar="N", help="Random, and shown, if not given."),
+        setting("--seed", group=SAMPLING, metavar="N", help="Repeats a text. Random, and shown, if not given."),
     ] = None
     max_tokens: Annotated[
         int | None,

@@ -11,6 +11,7 @@ from localspec.core.options import DEFAULT_STRICT_ROWS
 from localspec.core.rules import RuleName
 from localspec.core.sampling import DEFAULT_SAMPLING, SamplingParams
 from localspec.core.theory import MAX_GAMMA
+from localspec.engine import strict_width
 from localspec.errors import OptionError
 
 AUTO = "auto"
@@ -80,12 +81,8 @@ class RunSettings:
         """
         _check_drafters(self.drafters)
         _check_gamma(self.gamma)
-        if self.strict and (self.gamma or 0) >= self.strict_rows:
-            raise OptionError(
-                f"γ {self.gamma} needs {(self.gamma or 0) + 1} rows, --strict-rows is "
-                f"{self.strict_rows}",
-                f"raise --strict-rows to {(self.gamma or 0) + 1} or lower --gamma",
-            )
+        if self.strict:
+            _check_strict(self.strict_rows, (self.gamma or 0) + 1)
 
     @property
     def wants_draft_model(self) -> bool:
@@ -117,3 +114,17 @@ def _check_gamma(gamma: int | None) -> None:
         raise OptionError(f"γ must be 1 or more, not {gamma}", "for plain decoding use --plain")
     if gamma is not None and gamma > 4 * MAX_GAMMA:
         raise OptionError(f"γ is at most {4 * MAX_GAMMA}, not {gamma}")
+
+
+def _check_strict(rows: int, needed: int) -> None:
+    """Refuse a strict width that is too narrow, or one that rounds by how rows are grouped."""
+    if rows < needed:
+        raise OptionError(
+            f"γ {needed - 1} needs {needed} rows, --strict-rows is {rows}",
+            f"raise --strict-rows to {strict_width(needed)} or lower --gamma",
+        )
+    if rows != strict_width(rows):
+        raise OptionError(
+            f"--strict-rows must be a multiple of 4, not {rows}",
+            f"the next one is {strict_width(rows)}",
+        )

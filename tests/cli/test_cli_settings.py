@@ -143,6 +143,7 @@ BAD = [
     ({"rule": "tokens"}, "--rule"),
     ({"strict_rows": 1}, "--strict-rows"),
     ({"strict": True, "gamma": "8"}, "--strict-rows is 8"),
+    ({"strict": True, "strict_rows": 6}, "multiple of 4"),
     ({"drafter": "lokup"}, "lokup"),
     ({"drafter": ""}, "unknown drafter"),
     ({"drafter": "lookup,"}, "unknown drafter"),
@@ -165,6 +166,22 @@ def test_nonsense_is_refused_in_one_line_that_names_it(options, named: str) -> N
         build_settings(replace(ModelOptions(), **options), FILES)
     assert named in caught.value.message
     assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ({"seed": 7}, "coupled"),
+        ({"seed": 7, "gamma": "auto"}, "coupled"),
+        ({"seed": 7, "gamma": "3"}, "block"),
+        ({"seed": 7, "rule": "token"}, "token"),
+        ({}, "block"),
+    ],
+    ids=str,
+)
+def test_a_seed_repeats_a_text_also_where_lengths_depend_on_the_clock(options, rule: str) -> None:
+    """C04: with an automatic gamma only the coupled rule makes a text of the seed alone."""
+    assert build_settings(replace(ModelOptions(), **options), FILES).rule.value == rule
 
 
 def test_a_draft_of_no_tokens_leads_to_plain() -> None:

@@ -138,8 +138,8 @@ def test_there_is_something_to_see_where_nobody_chose(tiny_pair) -> None:
     plain = RunSettings(PairFiles(tiny_pair.target, tiny_pair.draft))
     chosen = telling(plain, ModelOptions())
     assert (chosen.rule, chosen.gamma, chosen.keep_laws) == (RuleName.TOKEN, 4, True)
-    narrow = telling(replace(plain, strict=True, strict_rows=3), ModelOptions())
-    assert narrow.gamma == 2
+    narrow = telling(replace(plain, strict=True, strict_rows=4), ModelOptions())
+    assert narrow.gamma == 3
     asked = telling(replace(plain, rule=RuleName.BLOCK), ModelOptions(rule="block", gamma="auto"))
     assert (asked.rule, asked.gamma) == (RuleName.BLOCK, None)
 
