@@ -48,12 +48,12 @@ def measure(duo: Duo, gammas: list[int], args: argparse.Namespace) -> None:
     prompt = chat_ids(duo.target.model, CODE_PROMPT)
     answer(duo, Ask(prompt, max_tokens=16))
     for _ in range(args.runs):
-        for gamma in ours:
+        for gamma, speeds in ours.items():
             inside = _engine_s(duo)
             ask = Ask(prompt, gamma, ("model",) if gamma else (), TOKENS)
             tally = answer(duo, ask)
             inside = _engine_s(duo) - inside - _prefill_engine_s(duo, ask)
-            ours[gamma].append(tally.emitted / tally.decode_s)
+            speeds.append(tally.emitted / tally.decode_s)
             outside[gamma].append(100 * max(0.0, 1 - inside / tally.decode_s))
             rounds[gamma] = 1000 * tally.decode_s / tally.passes
             if args.peers:

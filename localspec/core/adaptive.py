@@ -23,6 +23,9 @@ STAY_MARGIN = 0.01
 EXPLORE_EVERY = 4
 RATE_MEMORY = 0.97
 USUAL_LAG = 2
+FEW_ROWS = 2
+BLIND_PROBE = 3
+KNOWN_PROBE = 8
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,8 @@ class PolicyOptions:
 class AdaptivePolicy:
     """Choose drafter and length by expected tokens per second; park what does not pay.
 
-    Rates are in tokens per one-row pass, so plain decoding has rate 1.
+    Rates are in tokens per one-row pass, so plain decoding has rate 1. `price` is lambda, the rate
+    that time is worth.
     """
 
     def __init__(
@@ -59,12 +63,7 @@ class AdaptivePolicy:
         self._expected = -1
         self._rounds = 0
         self._tokens = self._spent = 2.0
-        self._possible = 1.0
-
-    @property
-    def price(self) -> float:
-        """Give lambda: the rate reached lately, within what is believed possible now."""
-        return max(min(self._tokens / self._spent, self._possible), 1.0)
+        self.price = 1.0
 
     @property
     def chosen(self) -> Choice:
@@ -95,15 +94,17 @@ class AdaptivePolicy:
         self._round = now = Round(position, self.costs.table(position))
         if cap <= 0 or not self._standings:
             return Plan()
-        if self._plain.due():
+        if self._plain.due(self.price):
             now.baseline = True
             return Plan(baseline=True)
         self._rounds += 1
         for standing in self._standings.values():
             self._assess(standing, cap)
-        self._possible = max(it.rate for it in self._standings.values())
+        self._set_price()
         order = self._order()
-        bid = self._bid(order, Terms(now.table, self.price, self.options.margin, cap))
+        longest = KNOWN_PROBE if self.costs.measured > FEW_ROWS else BLIND_PROBE
+        terms = Terms(now.table, self.price, self.options.margin, cap, longest)
+        bid = self._bid(order, terms)
         return self._planned(order, bid, cap)
 
     def _arrive(self, position: int) -> None:
@@ -123,10 +124,15 @@ class AdaptivePolicy:
             standing.cost = DraftCost(call=ratio)
         else:
             lag = max(now.position - standing.read - USUAL_LAG, 0)
-            reading = lag * self.costs.catch_up_ratio(name) if lag else 0.0
-            standing.cost = DraftCost(call=reading, token=ratio)
+            standing.reading = lag * self.costs.catch_up_ratio(name) if lag else 0.0
+            standing.cost = DraftCost(token=ratio)
         standing.outlook = best_length(standing.survival.chances, now.table, standing.cost, cap)
         standing.decide(STAY_MARGIN if standing.active else self.options.margin)
+
+    def _set_price(self) -> None:
+        """Set lambda: the rate reached lately, within what is believed possible now."""
+        possible = max(it.rate for it in self._standings.values())
+        self.price = max(min(self._tokens / self._spent, possible), 1.0)
 
     def _order(self) -> list[Standing]:
         """Give those to ask: copies first, as their match shows if they pay, then the best."""
@@ -138,7 +144,10 @@ class AdaptivePolicy:
         ]
         copies.sort(key=lambda it: -it.rate)
         models = [it for it in standings if it.active and not it.facts.deterministic]
-        return [*copies, max(models, key=lambda it: it.rate)] if models else copies
+        best = max(models, key=lambda it: it.rate, default=None)
+        # Where copies pay much, a plain pass that leads to the next match can beat a model's round.
+        useful = best is not None and (not copies or best.outlook.beats_plain(self.price))
+        return [*copies, best] if best is not None and useful else copies
 
     def _bid(self, order: Sequence[Standing], terms: Terms) -> Bid | None:
         """Look for something to find out in this round."""
@@ -222,10 +231,13 @@ class AdaptivePolicy:
         else:
             self._settle(step, cost)
         for it in self._standings.values():
-            if it is not standing:
+            if it is standing:
+                it.backoff.used()
+            else:
                 it.backoff.tick()
+                it.fade()
                 it.survival.idle()
-        self._plain.observe(step.drafted, self.price)
+        self._plain.observe(step.drafted)
         self._expected = step.position + len(step.tokens)
 
     def _cost(self, step: Step) -> float:
@@ -254,11 +266,12 @@ class AdaptivePolicy:
     def _settle_probe(self, standing: Standing, tokens: int, cost: float) -> None:
         """Pay for a probe; wait longer for the next one unless this one paid."""
         self._credit.earn(cost)
-        self._credit.spend(self._round.stake)
-        if tokens >= cost * self.price:
+        loss, stake = cost * self.price - tokens, self._round.stake
+        self._credit.spend(stake if standing.active else max(stake, loss + standing.reading))
+        if loss <= 0:
             standing.backoff.reset()
         elif not standing.active:
-            standing.backoff.failed()
+            standing.backoff.failed(self._credit.longest_wait)
 
     def _learn_costs(self, step: Step) -> None:
         """Tell the cost model what this pass and this draft took."""
@@ -268,7 +281,7 @@ class AdaptivePolicy:
             return
         name = standing.facts.name
         if standing.facts.deterministic:
-            self.costs.saw_draft(name, 1, step.draft_s)
+            self.costs.saw_call(name, step.draft_s)
             return
         lag = step.position - standing.read
         self.costs.saw_draft(name, self._round.asked.get(name, step.drafted), step.draft_s, lag=lag)

@@ -5,44 +5,36 @@ busy machine moves the first, a wrong calibration the second. Knows seconds that
 has no clock, and knows nothing of acceptance.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import exp, log, sqrt
 from statistics import median
 
+from localspec.core.cost_curve import (
+    NO_SEED,
+    TILE,
+    CostPoint,
+    CostSeed,
+    filled,
+    fitted,
+    guessed_cost,
+)
 from localspec.core.theory import MAX_GAMMA
 
-SPEED_DRIFT = 2e-4
+SPEED_DRIFT = 4e-6
 LEVEL_DRIFT = 2e-5
 SEED_VARIANCE = 0.12**2
-FIRST_NOISE = 0.1**2
+FIRST_NOISE = 0.15**2
 FIRST_VARIANCE = 0.3**2
-TILE = 4
 BELIEVED = 3
+CALL_GAIN = 0.1
+REBUILD = 8
+DRIFT_MEMORY = 1 / 8
+DRIFTED = 1.1
 NOISE_BOUNDS = (0.03**2, 0.4**2)
 GUESSED_RATIO = 0.3
-CATCH_UP_RATIO = 0.2
+CATCH_UP_RATIO = 0.12
 SHORT_LAG = 4
-
-
-@dataclass(frozen=True)
-class CostPoint:
-    """One measured pass: `seconds` for `rows` rows at `context` tokens of history."""
-
-    rows: int
-    context: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class CostSeed:
-    """A calibration. Units: seconds; `drafts` gives those of one drafted token by drafter."""
-
-    passes: tuple[CostPoint, ...] = ()
-    drafts: Mapping[str, float] = field(default_factory=dict)
-
-
-NO_SEED = CostSeed()
 
 
 @dataclass
@@ -54,37 +46,7 @@ class _Level:
     seen: bool = False
     visited: int = 0
     surprises: int = 0
-
-
-def guessed_cost(rows: int) -> float:
-    """Guess v(n) before anything was measured: between a processor's and a GPU's curve."""
-    return float(1.0 + 0.4 * (rows - 1) ** 0.8)
-
-
-def filled(known: Mapping[int, float], max_rows: int) -> list[float]:
-    """Make v(1), v(2), ... from some of them: straight between two, the guess's slope beyond."""
-    points = sorted(known.items())
-    costs: list[float] = []
-    at = 0
-    for rows in range(1, max_rows + 1):
-        while at + 1 < len(points) and points[at + 1][0] <= rows:
-            at += 1
-        left, cost = points[at]
-        if left == rows or rows < left:
-            costs.append(cost)
-        elif at + 1 < len(points):
-            right, after = points[at + 1]
-            costs.append(cost + (after - cost) * (rows - left) / (right - left))
-        else:
-            costs.append(_beyond(left, cost, rows))
-    return costs
-
-
-def _beyond(last: int, cost: float, rows: int) -> float:
-    """Go on from the last known v with the guessed slope, scaled by how steep it was so far."""
-    guess = guessed_cost(last) - 1.0
-    steepness = min(max((cost - 1.0) / guess, 0.0), 3.0) if last > 1 else 1.0
-    return cost + steepness * (guessed_cost(rows) - guessed_cost(last))
+    least: float = 0.0
 
 
 class CostModel:
@@ -97,14 +59,15 @@ class CostModel:
     def __init__(self, seed: CostSeed = NO_SEED, *, max_rows: int = MAX_GAMMA + 1) -> None:
         self.max_rows = max_rows
         self.passes = 0
-        self._speed = _Level(0.0, 0.2**2, seen=bool(seed.passes))
+        self._speed = _Level(0.0, 0.2**2 if seed.passes else 1e-4, seen=bool(seed.passes))
+        self._drift = 0.0
+        self._surprised: list[_Level] = []
         self._rows: dict[int, _Level] = {}
         self._slopes: dict[int, float] = {}
         self._slope = 0.0
         self._drafts: dict[str, _Level] = {}
         self._catch_up: dict[str, _Level] = {}
         self._noise = FIRST_NOISE
-        self._surprises = 0
         self._table: list[float] | None = None
         self._doubts: list[float] | None = None
         self._plant(seed)
@@ -114,7 +77,7 @@ class CostModel:
         by_rows: dict[int, list[CostPoint]] = {}
         for point in seed.passes:
             by_rows.setdefault(point.rows, []).append(point)
-        fits = {rows: _fit(points) for rows, points in by_rows.items() if rows <= self.max_rows}
+        fits = {rows: fitted(points) for rows, points in by_rows.items() if rows <= self.max_rows}
         self._slopes = {rows: slope for rows, (_, slope) in fits.items() if slope is not None}
         self._slope = median(self._slopes.values()) if self._slopes else 0.0
         for rows, (base, _) in fits.items():
@@ -122,9 +85,10 @@ class CostModel:
         for name, seconds in seed.drafts.items():
             self._drafts[name] = _Level(log(max(seconds, 1e-7)), SEED_VARIANCE, seen=True)
 
-    def knows(self, rows: int) -> bool:
-        """Say whether a pass over `rows` rows was ever measured."""
-        return rows in self._rows
+    @property
+    def measured(self) -> int:
+        """Give for how many counts of rows a pass was ever measured."""
+        return len(self._rows)
 
     def table(self, context: int) -> list[float]:
         """Give v(1), v(2), ... at this context; index 0 is one row. Borrowed: do not change."""
@@ -199,7 +163,23 @@ class CostModel:
             self._doubts = None
         else:
             self._learn(self._rows[rows], value)
+            self._retouch(rows)
+            return
         self._table = None
+
+    def _retouch(self, rows: int) -> None:
+        """Bring the table up to date in one place; now and then, or when T(1) moved, anew."""
+        if self._table is None or rows == 1 or 1 not in self._rows or self.passes % REBUILD == 0:
+            self._table = None
+        else:
+            self._table[rows - 1] = exp(self._rows[rows].value - self._rows[1].value)
+
+    def saw_call(self, name: str, seconds: float) -> None:
+        """Learn what a call of a drafter that runs no model took: no sign of the engine's speed."""
+        if seconds > 0 and self._speed.seen:
+            value = log(seconds) - self._speed.value
+            level = self._drafts.setdefault(name, _Level(value, self._noise, seen=True))
+            level.value += CALL_GAIN * min(max(value - level.value, -1.0), 1.0)
 
     def saw_draft(self, name: str, passes: int, seconds: float, *, lag: int = 0) -> None:
         """Learn from `passes` draft passes in `seconds`, `lag` ids of history to read first.
@@ -208,16 +188,12 @@ class CostModel:
         """
         if seconds <= 0 or not self._speed.seen or passes <= 0:
             return
-        one = self.one_row_s(0) or seconds
-        if lag > SHORT_LAG and name in self._drafts:
-            left = seconds - passes * self.draft_ratio(name) * one
-            self._note(self._catch_up, name, max(left / lag, 1e-7))
-            return
-        reading = max(lag - 1, 0) * self.catch_up_ratio(name) * one if lag > SHORT_LAG else 0.0
-        self._note(self._drafts, name, max(seconds - reading, seconds / 4) / passes)
-
-    def _note(self, levels: dict[str, _Level], name: str, seconds: float) -> None:
-        value = log(max(seconds, 1e-7))
+        levels, each = self._drafts, seconds / passes
+        if lag > SHORT_LAG:
+            one = self.one_row_s(0) or seconds
+            levels = self._catch_up
+            each = max(seconds - passes * self.draft_ratio(name) * one, 0.02 * seconds) / lag
+        value = log(max(each, 1e-7))
         if name in levels:
             self._learn(levels[name], value)
             return
@@ -230,9 +206,13 @@ class CostModel:
         speed.variance += SPEED_DRIFT
         level.variance += LEVEL_DRIFT * (self.passes - level.visited)
         level.visited = self.passes
-        innovation = value - speed.value - level.value
-        innovation = self._bounded(level, innovation)
+        innovation = self._bounded(level, value - speed.value - level.value)
         spread = speed.variance + level.variance + self._noise
+        self._drift += DRIFT_MEMORY * (innovation / sqrt(spread) - self._drift)
+        if abs(self._drift) > DRIFTED:
+            speed.variance += self._drift**2 * spread
+            self._drift = 0.0
+            spread = speed.variance + level.variance + self._noise
         speed_gain, level_gain = speed.variance / spread, level.variance / spread
         speed.value += speed_gain * innovation
         level.value += level_gain * innovation
@@ -243,24 +223,31 @@ class CostModel:
         level.variance *= 1.0 - level_gain
 
     def _bounded(self, level: _Level, innovation: float) -> float:
-        """Bound a surprise to two deviations; believe the third one in a row of the same sign.
+        """Bound a surprise to two deviations, but believe the least of three in a row.
 
-        Three of this cost: it changed. Three of any: the machine's speed did.
+        When it came from several costs, or from plain passes, the machine's speed changed.
         """
         bound = 2.0 * sqrt(self._speed.variance + level.variance + self._noise)
         if abs(innovation) <= bound:
-            level.surprises = self._surprises = 0
+            level.surprises = 0
+            self._surprised.clear()
             return innovation
         sign = 1 if innovation > 0 else -1
-        level.surprises = _streak(level.surprises, sign)
-        self._surprises = _streak(self._surprises, sign)
-        doubled = innovation * innovation
-        if abs(level.surprises) >= BELIEVED:
-            level.variance += 0.5 * doubled
-        if abs(self._surprises) >= BELIEVED:
-            self._speed.variance += 0.5 * doubled
-        sure = BELIEVED in (abs(level.surprises), abs(self._surprises))
-        return innovation if sure else sign * bound
+        if level.surprises * sign <= 0:
+            level.surprises, level.least = 0, innovation
+        level.surprises += sign
+        level.least = min(level.least, innovation, key=abs)
+        if self._surprised and self._surprised[-1].surprises * sign < 0:
+            self._surprised.clear()
+        self._surprised.append(level)
+        if abs(level.surprises) < BELIEVED:
+            return sign * bound
+        several = any(other is not level for other in self._surprised)
+        changed = self._speed if several or level is self._rows.get(1) else level
+        changed.variance += level.least**2
+        level.surprises = 0
+        self._surprised.clear()
+        return level.least
 
     def _missing_base(self) -> float:
         """Give the level of one row when only others were seen, from the guessed curve."""
@@ -279,22 +266,3 @@ class CostModel:
                 passes.append(CostPoint(rows, at, exp(speed + level.value) * (1.0 + slope * at)))
         drafts = {name: exp(speed + level.value) for name, level in self._drafts.items()}
         return CostSeed(tuple(passes), drafts)
-
-
-def _streak(streak: int, sign: int) -> int:
-    """Count surprises of one sign in a row; the sign of the count is theirs."""
-    return min(max(streak, 0) + 1, BELIEVED) if sign > 0 else max(min(streak, 0) - 1, -BELIEVED)
-
-
-def _fit(points: Sequence[CostPoint]) -> tuple[float, float | None]:
-    """Fit seconds = base * (1 + slope * context); no slope from a single context."""
-    by_context: dict[int, list[float]] = {}
-    for point in points:
-        by_context.setdefault(point.context, []).append(point.seconds)
-    (near, near_s), *rest = sorted((c, median(s)) for c, s in by_context.items())
-    if not rest:
-        return near_s, None
-    far, far_s = rest[-1]
-    rise = max((far_s - near_s) / (far - near), 0.0)
-    base = max(near_s - rise * near, 0.2 * near_s)
-    return base, rise / base

@@ -12,20 +12,24 @@ from localspec.core.stopping import best_length, of_length
 
 EASY = 0.97
 """Acceptance that a probe hopes for: the text may have become easy since."""
-LOSS_WEIGHT = 0.3
-LONGEST_PROBE = 8
+LOSS_WEIGHT = 2.0
+IDLE = 24
 DOUBTFUL = 0.08
 HOPE = 0.4
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What a round is judged by: v(1), v(2), ..., the price of time, the margin, the cap."""
+    """What a round is judged by: v(1), v(2), ..., the price of time, the margin, the cap.
+
+    `longest` bounds the probe of a parked drafter.
+    """
 
     table: Sequence[float]
     price: float
     margin: float
     cap: int
+    longest: int
 
 
 @dataclass(frozen=True)
@@ -39,13 +43,16 @@ class Bid:
 
 
 def parked_probe(standings: Iterable[Standing], terms: Terms, credit: Credit) -> Bid | None:
-    """Choose among parked drafters whose wait is over one that could pay on easy text."""
+    """Choose among drafters whose wait is over one that could pay on easy text.
+
+    They are parked, or thought to pay but refused at every match they showed lately.
+    """
     if credit.balance <= 0:
         return None
     bids = [
         bid
         for standing in standings
-        if not standing.active and standing.backoff.due()
+        if standing.backoff.due() and (not standing.active or standing.backoff.waited > IDLE)
         if (bid := _cheapest(standing, terms, credit)) is not None
     ]
     return max(bids, key=lambda bid: bid.score, default=None)
@@ -57,12 +64,12 @@ def _cheapest(standing: Standing, terms: Terms, credit: Credit) -> Bid | None:
     easy = max(EASY, chances[0])
     alive = hoping = hoped = likely = 1.0
     best: Bid | None = None
-    for gamma in range(1, min(terms.cap, LONGEST_PROBE, len(table) - 1) + 1):
+    for gamma in range(1, min(terms.cap, terms.longest, len(table) - 1) + 1):
         alive *= chances[min(gamma, len(chances)) - 1]
         hoping *= easy
         likely, hoped = likely + alive, hoped + hoping
         cost = draft.call + gamma * draft.token + table[gamma]
-        loss = max(cost * terms.price - likely, 0.0)
+        loss = max(cost * terms.price - likely, 0.0) + standing.reading
         score = hoped / cost - LOSS_WEIGHT * loss
         pays = hoped >= cost * (1.0 + terms.margin) and credit.affords(loss)
         if pays and (best is None or score > best.score):

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 SHORTEST_WAIT = 4
 LONGEST_WAIT = 512
-FIRST_CREDIT = 3.0
+RICH_WAIT = 12
+RICH = 1.0
+FIRST_CREDIT = 3.2
 MOST_CREDIT = 6.0
 CREDIT_SHARE = 0.008
 SAVED_SHARE = 0.1
 PLAIN_SHARE = 0.006
-PLAIN_GAPS = (12, 96)
-FIRST_GAPS = (2, 4, 8, 16)
+PLAIN_GAPS = (12, 256)
+EARLY = 4
 
 
 @dataclass
@@ -31,9 +33,13 @@ class Backoff:
         """Count a round without this drafter."""
         self.waited += 1
 
-    def failed(self) -> None:
+    def used(self) -> None:
+        """Count a round with it."""
+        self.waited = 0
+
+    def failed(self, longest: int = LONGEST_WAIT) -> None:
         """Wait twice as long from now."""
-        self.wait = min(max(2 * self.wait, SHORTEST_WAIT), LONGEST_WAIT)
+        self.wait = min(max(2 * self.wait, SHORTEST_WAIT), longest)
         self.waited = 0
 
     def reset(self) -> None:
@@ -57,6 +63,11 @@ class Credit:
         """Pay for a probe; one that won pays nothing back, so luck buys no more of them."""
         self.balance -= max(loss, 0.0)
 
+    @property
+    def longest_wait(self) -> int:
+        """Bound the wait between probes: what was saved may be spent on looking more often."""
+        return RICH_WAIT if self.balance > RICH else LONGEST_WAIT
+
     def affords(self, loss: float) -> bool:
         """Say whether an expected loss is covered."""
         return loss <= self.balance
@@ -68,24 +79,28 @@ class Credit:
 
 @dataclass
 class PlainPasses:
-    """Plain passes that keep T(1) fresh, so spaced that they cost 0.6 % of the time."""
+    """Plain passes that keep T(1) fresh, so spaced that they cost 0.6 % of the time.
+
+    The first one is at once, the next four closer, as one sample may be a spike.
+    """
 
     since: int = -1
-    gap: int = 0
     taken: int = 0
 
-    def due(self) -> bool:
-        """Say whether this round should be plain: the first one is."""
-        return self.since < 0 or self.since >= self.gap
+    def due(self, rate: float) -> bool:
+        """Say whether this round should be plain, at `rate` tokens per one-row pass."""
+        if self.since < 0:
+            return True
+        low, high = PLAIN_GAPS
+        gap = min(max(int((1.0 - 1.0 / rate) / PLAIN_SHARE), low), high)
+        if self.taken <= EARLY:
+            gap = max(gap >> (EARLY + 1 - self.taken), 2)
+        return self.since >= gap
 
-    def observe(self, drafted: int, rate: float) -> None:
-        """Count a round; any plain one puts the next off, a higher rate further."""
+    def observe(self, drafted: int) -> None:
+        """Count a round; any plain one puts the next off."""
         if drafted:
             self.since += 1
             return
-        if self.since:
-            low, high = PLAIN_GAPS
-            later = min(max(int((1.0 - 1.0 / rate) / PLAIN_SHARE), low), high)
-            self.gap = FIRST_GAPS[self.taken] if self.taken < len(FIRST_GAPS) else later
-            self.taken += 1
+        self.taken += self.since != 0
         self.since = 0

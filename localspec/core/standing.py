@@ -43,7 +43,11 @@ class Choice:
 
 @dataclass
 class Standing:
-    """One drafter's chances, costs and outlook; `read` ids of the history are in its cache."""
+    """One drafter's chances, costs and outlook.
+
+    `read` ids of the history are in its cache; `reading` is the one-off cost of those that are not,
+    so it is part of what a probe risks, but not of what a round is worth.
+    """
 
     facts: DrafterFacts
     survival: Survival = field(default_factory=Survival)
@@ -51,21 +55,32 @@ class Standing:
     outlook: Outlook = NOTHING
     cost: DraftCost = field(default_factory=DraftCost)
     read: int = 0
+    reading: float = 0.0
     active: bool = False
     _tokens: float = 0.0
     _spent: float = 0.0
     _rounds: float = 0.0
+    _changes: int = 0
 
     def note(self, tokens: float, cost: float) -> None:
         """Remember what a round was worth by the chances that were seen in it."""
+        if self._changes != self.survival.changes:
+            self._changes = self.survival.changes
+            self._tokens = self._spent = self._rounds = 0.0
         self._tokens = ROUND_MEMORY * self._tokens + tokens
         self._spent = ROUND_MEMORY * self._spent + cost
         self._rounds = ROUND_MEMORY * self._rounds + 1.0
 
+    def fade(self) -> None:
+        """Trust that less with every round without this drafter."""
+        self._tokens *= ROUND_MEMORY
+        self._spent *= ROUND_MEMORY
+        self._rounds *= ROUND_MEMORY
+
     @property
     def rate(self) -> float:
         """Give the better of what the mean promises and what choosing by law has given."""
-        if self._rounds > ENOUGH_ROUNDS:
+        if self._rounds > ENOUGH_ROUNDS and self._changes == self.survival.changes:
             return max(self.outlook.rate, self._tokens / self._spent)
         return self.outlook.rate
 

@@ -31,6 +31,10 @@ class Outlook:
         """Give tokens per one-row pass; above 1 it beats plain decoding."""
         return self.tokens / self.cost
 
+    def beats_plain(self, price: float) -> bool:
+        """Say whether it is worth more than a plain pass where time is worth `price`."""
+        return self.tokens - price * self.cost > 1.0 - price
+
 
 NOTHING = Outlook(0, 1.0, 1.0)
 

@@ -10,11 +10,11 @@ from math import exp, log, log1p, sqrt
 from localspec.core.distribution import Distribution
 
 PLACES = 4
-MEMORY = 0.99
-PLACE_MEMORY = 0.985
-PLACE_SHRINK = 12.0
-SHIFT = 2.0
-BEYOND_DOUBT = 6.5
+MEMORY = 0.995
+PLACE_MEMORY = 0.99
+PLACE_SHRINK = 20.0
+SHIFT = 3.0
+BEYOND_DOUBT = 8.0
 LEAST_COUNT = 8.0
 OLD_WEIGHT = 3.0
 IDLE = 0.99
@@ -42,7 +42,7 @@ def features(law: Distribution, match: float, alive: float) -> Features:
         sharp, spread = SHARP_POINT
     else:
         probs = law.probs
-        top = float(probs.max())
+        top = float(probs[probs.argmax()])
         sharp = log((top + 0.02) / (1.02 - top))
         spread = -log(float(probs.dot(probs)))
     return sharp, spread, log1p(match), log(max(alive, 1e-3))
@@ -53,14 +53,18 @@ class _Alarm:
     """A cumulative sum of log-likelihood ratios: has the chance moved by `shift` logits?"""
 
     shift: float
+    offset: float = 0.0
     sum: float = 0.0
     hits: float = 0.0
     count: float = 0.0
 
-    def add(self, label: float, logit: float) -> bool:
+    def watch(self, logit: float) -> None:
+        """Compare with a chance of this logit from now on."""
+        self.offset = log((1.0 + exp(logit)) / (1.0 + exp(logit + self.shift)))
+
+    def add(self, label: float) -> bool:
         """Take a label in; say whether the change is beyond doubt."""
-        moved = logit + self.shift
-        self.sum += label * self.shift + log((1.0 + exp(logit)) / (1.0 + exp(moved)))
+        self.sum += label * self.shift + self.offset
         self.hits += label
         self.count += 1.0
         if self.sum <= 0.0:
@@ -80,12 +84,14 @@ class Survival:
         self._place_hits = [0.0] * PLACES
         self._place_count = [0.0] * PLACES
         self._alarms = (_Alarm(SHIFT), _Alarm(-SHIFT))
-        self._watch_logit = 0.0
+        self.changes = 0
         self._weights = list(FIRST_WEIGHTS)
         self._precision = list(FIRST_PRECISION)
         self._centre: list[float] | None = None
-        self._looks: list[tuple[Features, float]] = []
+        self._looks: list[tuple[Features | None, float]] = []
         self.chances = [0.5] * PLACES
+        for alarm in self._alarms:
+            alarm.watch(0.0)
         self._logits = [0.0] * PLACES
         self.alive = 1.0
         self.expected = 1.0
@@ -113,7 +119,14 @@ class Survival:
         self.expected = 1.0
 
     def look(self, index: int, law: Distribution, match: float) -> float:
-        """Give the chance of drafted token `index` before it is drawn; remember why."""
+        """Give the chance of drafted token `index` before it is drawn; remember why.
+
+        A point without a match, as of a greedy model, tells nothing: then it is the place's mean.
+        """
+        if not match and law.is_point:
+            chance = self.chances[min(index, PLACES - 1)]
+            self._looks.append((None, chance))
+            return chance
         seen = features(law, match, self.alive)
         score = self._logits[min(index, PLACES - 1)]
         if self._centre is not None:
@@ -148,13 +161,13 @@ class Survival:
         self._count = MEMORY * self._count + 1.0
         self._place_hits[place] = PLACE_MEMORY * self._place_hits[place] + label
         self._place_count[place] = PLACE_MEMORY * self._place_count[place] + 1.0
-        logit = self._watch_logit
         for alarm in self._alarms:
-            if alarm.add(label, logit) and self._count > LEAST_COUNT:
+            if alarm.add(label) and self._count > LEAST_COUNT:
                 self._forget(alarm)
 
     def _forget(self, alarm: "_Alarm") -> None:
         """Start again from the labels since the change, and a little of the old mean."""
+        self.changes += 1
         kept = OLD_WEIGHT * self.mean
         self._hits, self._count = kept + alarm.hits, OLD_WEIGHT + alarm.count
         self._place_hits = [0.0] * PLACES
@@ -162,8 +175,10 @@ class Survival:
         for each in self._alarms:
             each.clear()
 
-    def _correct(self, seen: Features, chance: float, label: float) -> None:
+    def _correct(self, seen: Features | None, chance: float, label: float) -> None:
         """Move weights by a diagonal Newton step, and the centre of the features."""
+        if seen is None:
+            return
         if self._centre is None:
             self._centre = list(seen)
             return
@@ -179,7 +194,8 @@ class Survival:
     def _refresh(self) -> None:
         """Recompute the chance of each place, drawn towards the mean of all."""
         mean = self._hits / self._count
-        self._watch_logit = _logit(mean)
+        for alarm in self._alarms:
+            alarm.watch(_logit(mean))
         for place in range(PLACES):
             hits = self._place_hits[place] + PLACE_SHRINK * mean
             chance = hits / (self._place_count[place] + PLACE_SHRINK)

@@ -13,7 +13,8 @@ from random import Random
 import numpy as np
 
 from localspec.core.adaptive import AdaptivePolicy
-from localspec.core.costs import CostModel, CostPoint, CostSeed
+from localspec.core.cost_curve import CostPoint, CostSeed
+from localspec.core.costs import CostModel
 from localspec.core.distribution import Distribution, point
 from localspec.core.events import Origin, Step
 from localspec.core.policy import Plan, Policy
@@ -110,7 +111,7 @@ class Text:
 
     def __init__(self, world: World, length: int, seed: int) -> None:
         random = Random(seed)
-        size = length + 2 * MAX_GAMMA
+        size = length + 4 * MAX_GAMMA
         self.world = world
         self.chances = {
             it.name: [it.chance(place, random) for place in range(size)] for it in world.drafters
