@@ -16,6 +16,7 @@ from localspec.core.tokens import Token
 from localspec.engine import library
 
 _UNUSED = 1 << 1  # LLAMA_TOKEN_ATTR_UNUSED
+_CONTROL = 1 << 3  # LLAMA_TOKEN_ATTR_CONTROL
 _SPECIAL = 1 << 3 | 1 << 4  # LLAMA_TOKEN_ATTR_CONTROL, _USER_DEFINED
 _EMPTY = b"[EMPTY_"  # what the engine writes in place of an empty text
 _LONGEST_INPUT = 2**31 - 1
@@ -28,6 +29,7 @@ class _Scan:
     usable: int
     banned: frozenset[Token]
     eog: frozenset[Token]
+    control: frozenset[Token]
 
 
 class Vocabulary:
@@ -58,6 +60,11 @@ class Vocabulary:
         """Give every id that ends an answer: end of text, of turn, of message."""
         return self._scan.eog
 
+    @property
+    def control(self) -> frozenset[Token]:
+        """Give the ids that stand for no text of a conversation: role marks and their like."""
+        return self._scan.control
+
     @functools.cached_property
     def _scan(self) -> _Scan:
         every = range(self.size)
@@ -74,7 +81,8 @@ class Vocabulary:
         textless.update(np.flatnonzero(attributes & _UNUSED).tolist())
         without = frozenset(textless) - eog
         usable = next((t + 1 for t in reversed(every) if t not in without), 0)
-        return _Scan(usable, frozenset(t for t in without if t < usable), eog)
+        control = frozenset(np.flatnonzero(attributes & _CONTROL).tolist())
+        return _Scan(usable, frozenset(t for t in without if t < usable), eog, control)
 
     def _ends(self) -> list[Token]:
         return [token for token in (self.eos, self.eot) if token is not None]

@@ -62,13 +62,13 @@ def open_runtime(settings: RunSettings, notify: Notify) -> Iterator["Runtime"]:
     Raises: NotHere, PairRefused, OptionError.
     """
     with ExitStack() as resources:
-        yield Runtime(settings, load_pair(settings, notify, resources))
+        yield Runtime(settings, load_pair(settings, notify, resources), notify)
 
 
 class Runtime:
     """A loaded pair with its present settings; one answer at a time."""
 
-    def __init__(self, settings: RunSettings, loaded: Loaded) -> None:
+    def __init__(self, settings: RunSettings, loaded: Loaded, notify: Notify) -> None:
         self.loaded = loaded
         self.baseline = Baseline()
         self.cancel = Flag()
@@ -76,7 +76,7 @@ class Runtime:
             if context:
                 context.cancel = self.cancel
         self.seed = settings.seed if settings.seed is not None else secrets.randbits(31)
-        self._workshop = Workshop(loaded)
+        self._workshop = Workshop(loaded, notify)
         self._plain = self._workshop.plain()
         self.settings = settings
         self._speculation = self._workshop.speculation(settings)

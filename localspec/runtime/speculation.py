@@ -15,18 +15,23 @@ from localspec.core.sampling import Sampler
 from localspec.core.standing import DrafterFacts
 from localspec.drafters.lookup import LookupDrafter
 from localspec.drafters.model import ModelDrafter
+from localspec.drafters.ngram import NgramDrafter
+from localspec.drafters.ngram_table import NgramTable
 from localspec.errors import OptionError
 from localspec.runtime.calibration import known_costs
-from localspec.runtime.loading import Loaded
-from localspec.runtime.settings import AUTO, LOOKUP, MODEL, NONE, RunSettings
+from localspec.runtime.loading import Loaded, Notify
+from localspec.runtime.settings import AUTO, LOOKUP, MODEL, NGRAM, NONE, RunSettings
+from localspec.runtime.texts import ngram_table, text_ids
 
 
 class Workshop:
     """Make drafters once and keep them, so that a change of settings loads nothing."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: Loaded, notify: Notify = lambda _text: None) -> None:
         self._loaded = loaded
-        self._made: dict[str, Drafter] = {}
+        self._notify = notify
+        self._lookup: LookupDrafter | None = None
+        self._table: NgramTable | None = None
 
     def speculation(self, settings: RunSettings) -> Speculation:
         """Put together what the settings ask for.
@@ -45,7 +50,8 @@ class Workshop:
         if settings.drafters == (NONE,):
             return ()
         if settings.drafters == (AUTO,):
-            return (LOOKUP, MODEL) if self._loaded.draft else (LOOKUP,)
+            ngram = (NGRAM,) if settings.ngram_from else ()
+            return (LOOKUP, *ngram, MODEL) if self._loaded.draft else (LOOKUP, *ngram)
         return settings.drafters
 
     def _policy(self, drafters: Sequence[Drafter], settings: RunSettings) -> Policy:
@@ -66,14 +72,30 @@ class Workshop:
     def _drafter(self, name: str, settings: RunSettings) -> Drafter:
         if name == MODEL:
             return self._model_drafter(settings)
-        if name not in self._made:
-            self._made[name] = self._make(name, settings)
-        return self._made[name]
-
-    def _make(self, name: str, settings: RunSettings) -> Drafter:
         if name == LOOKUP:
-            return LookupDrafter(self._loaded.model.vocabulary.eog, shortest=settings.lookup_min)
+            return self._lookup_drafter(settings)
+        if name == NGRAM:
+            return self._ngram_drafter(settings)
         raise OptionError(f"drafter '{name}' is not available yet")
+
+    def _lookup_drafter(self, settings: RunSettings) -> LookupDrafter:
+        """Keep one index over the conversation, and the expected text before it."""
+        vocabulary = self._loaded.model.vocabulary
+        if self._lookup is None:
+            path = settings.expect
+            texts = [text_ids(path, vocabulary, self._notify)] if path else []
+            special = vocabulary.eog | vocabulary.control
+            self._lookup = LookupDrafter(special, expected=texts, shortest=settings.lookup_min)
+        return self._lookup
+
+    def _ngram_drafter(self, settings: RunSettings) -> NgramDrafter:
+        vocabulary = self._loaded.model.vocabulary
+        if not settings.ngram_from:
+            raise OptionError("drafter 'ngram' learns from texts", "name some: --ngram-from FILE")
+        if self._table is None:
+            self._table = ngram_table(settings.ngram_from, vocabulary, self._notify)
+        special = vocabulary.eog | vocabulary.control
+        return NgramDrafter(self._table, special, greedy=settings.sampling.greedy)
 
     def _model_drafter(self, settings: RunSettings) -> Drafter:
         loaded = self._loaded
