@@ -37,10 +37,12 @@ class TwicePlain(LiveRunner):
     """Answer plain whatever the arm is called."""
 
     def answer(self, slot: Slot) -> Iterator[Event]:
+        """Leave the drafters out."""
         return super().answer(replace(slot, arm=Arm(temperature=slot.arm.temperature)))
 
 
 def main() -> int:
+    """Repeat the bench, and give 0 when it found nothing."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=30)
     parser.add_argument("--target", type=Path)

@@ -25,6 +25,7 @@ GAMMAS = tuple(range(1, 9))
 
 
 def main() -> None:
+    """Measure both layouts and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", type=Path, required=True)
     parser.add_argument("--draft", type=Path, required=True)

@@ -89,15 +89,6 @@ class BenchOptions:
             help="Exit with 3 when the best drafter is not surely that much faster overall.",
         ),
     ] = None
-    streams: Annotated[
-        str | None,
-        flag(
-            "--streams",
-            group=MEASURE,
-            metavar="1,2,4,8",
-            help="So many sequences decoded together, plain and speculative.",
-        ),
-    ] = None
     compare: Annotated[
         Path | None,
         flag(

@@ -42,7 +42,6 @@ class Request:
     verify: bool
     raw: bool
     min_speedup: float | None
-    streams: tuple[int, ...]
     old: BenchDocument | None
 
 
@@ -63,7 +62,6 @@ def read_request(options: BenchOptions, *, temperature: float | None) -> Request
         verify=options.verify is not False,
         raw=options.raw,
         min_speedup=number("--min-speedup", options.min_speedup, low=0, high=1000),
-        streams=tuple(_numbers("--streams", options.streams, high=64)),
         old=read_bench(options.compare) if options.compare else None,
     )
 

@@ -162,17 +162,7 @@ def gamma_chart(document: BenchDocument) -> str:
                 linewidth=0,
             )
         for arm in arms:
-            assert arm.speedup is not None
-            assert arm.gamma is not None
-            axes.errorbar(
-                [arm.gamma],
-                [arm.speedup.value],
-                yerr=_reach([arm.speedup]),
-                fmt="o",
-                color=colour[arm.drafter],
-                capsize=3,
-                label=f"{arm.drafter}, measured",
-            )
+            _mark(axes, arm, colour[arm.drafter])
         axes.set_xlabel("γ: tokens drafted per pass")
         axes.set_ylabel("times as fast as plain")
         handles, labels = axes.get_legend_handles_labels()
@@ -180,6 +170,21 @@ def gamma_chart(document: BenchDocument) -> str:
         axes.legend(once.values(), once.keys(), loc="best")
 
     return _svg(draw, 3.0)
+
+
+def _mark(axes: Axes, arm: ArmInfo, colour: str) -> None:
+    """Put a measured arm where its gamma is."""
+    if arm.gamma is None or arm.speedup is None:
+        return
+    axes.errorbar(
+        [arm.gamma],
+        [arm.speedup.value],
+        yerr=_reach([arm.speedup]),
+        fmt="o",
+        color=colour,
+        capsize=3,
+        label=f"{arm.drafter}, measured",
+    )
 
 
 def acceptance_chart(document: BenchDocument) -> str:

@@ -1,0 +1,192 @@
+"""What passes and drafted tokens cost here: measured curves, and numbers read off them.
+
+Knows token sequences, drafters and a clock. Does not know which machine or file it was; that is
+kept beside the curve by `calibration`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from localspec.core import cost_curve as core_costs
+from localspec.core.distribution import Distribution
+from localspec.core.draft import Drafter, DraftRequest
+from localspec.core.events import Step
+from localspec.core.tokens import Token, Tokens, TokenSequence, sync
+
+REPEATS = 7
+ROWS = tuple(range(1, 17))
+CONTEXTS = (64, 512)
+DRAFT_LENGTHS = (1, 4)
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class CostPoint:
+    """Seconds of a pass over `rows` rows (or of drafting `rows` tokens) after `context` ids."""
+
+    rows: int
+    context: int
+    median_s: float
+    iqr_s: float
+    samples: int = 0
+
+
+@dataclass(frozen=True)
+class Costs:
+    """A calibration. Units: seconds; `overhead_s` a round outside target and draft."""
+
+    target: tuple[CostPoint, ...]
+    drafts: Mapping[str, tuple[CostPoint, ...]] = field(default_factory=dict)
+    overhead_s: float = 0.0
+
+    def pass_s(self, rows: int, context: float) -> float:
+        """Give T(rows) at a context, straight between what was measured."""
+        return _between(self.target, rows, context)
+
+    def draft_s(self, name: str, tokens: int, context: float) -> float:
+        """Give D(tokens); 0 for a drafter whose cost was never measured."""
+        points = self.drafts.get(name, ())
+        return _between(points, tokens, context) if points and tokens else 0.0
+
+    def verify_costs(self, context: float | None = None) -> tuple[float, ...]:
+        """Give v(1), v(2), ... as far as measured, at the shortest context unless told."""
+        at = min(p.context for p in self.target) if context is None else context
+        most = max(point.rows for point in self.target)
+        one = self.pass_s(1, at)
+        return tuple(self.pass_s(rows, at) / one for rows in range(1, most + 1))
+
+    def cost_ratio(self, name: str, context: float | None = None) -> float | None:
+        """Give c: seconds of a drafted token over those of a one-row pass."""
+        points = self.drafts.get(name)
+        if not points:
+            return None
+        at = min(p.context for p in self.target) if context is None else context
+        longest = max(point.rows for point in points)
+        return self.draft_s(name, longest, at) / longest / self.pass_s(1, at)
+
+    def step_s(self, step: Step) -> float:
+        """Give what a round should have taken."""
+        draft = self.draft_s(step.drafter, step.drafted, step.position)
+        return draft + self.pass_s(step.drafted + 1, step.position) + self.overhead_s
+
+    def seed(self) -> core_costs.CostSeed:
+        """Give the calibration that the adaptive policy starts from."""
+        passes = [core_costs.CostPoint(p.rows, p.context, p.median_s) for p in self.target]
+        drafts = {
+            name: self.draft_s(name, max(p.rows for p in points), min(p.context for p in points))
+            / max(p.rows for p in points)
+            for name, points in self.drafts.items()
+        }
+        return core_costs.CostSeed(tuple(passes), drafts)
+
+
+def _between(points: Sequence[CostPoint], rows: int, context: float) -> float:
+    by_context: dict[int, dict[int, float]] = {}
+    for point in points:
+        by_context.setdefault(point.context, {})[point.rows] = point.median_s
+    places = sorted(by_context)
+    values = [_at_rows(by_context[place], rows) for place in places]
+    if len(places) == 1:
+        return values[0]
+    near = min(max(int(np.searchsorted(places, context)) - 1, 0), len(places) - 2)
+    share = (context - places[near]) / (places[near + 1] - places[near])
+    return max(values[near] + (values[near + 1] - values[near]) * max(share, 0.0), 0.5 * values[0])
+
+
+def _at_rows(known: Mapping[int, float], rows: int) -> float:
+    """Read a curve at a number of rows; beyond its ends the nearest slope goes on."""
+    if rows in known:
+        return known[rows]
+    ordered = sorted(known)
+    if len(ordered) == 1:
+        return known[ordered[0]] * rows / ordered[0]
+    right = min(max(int(np.searchsorted(ordered, rows)), 1), len(ordered) - 1)
+    low, high = ordered[right - 1], ordered[right]
+    slope = (known[high] - known[low]) / (high - low)
+    return max(known[low] + slope * (rows - low), 0.0)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What to measure: row counts, contexts and repeats; `text` gives the ids of real text."""
+
+    text: Tokens
+    rows: tuple[int, ...] = ROWS
+    contexts: tuple[int, ...] = CONTEXTS
+    repeats: int = REPEATS
+    seed: int = 0
+
+    def fitted(self, capacity: int) -> "Survey":
+        """Give a survey whose contexts fit a capacity and the text."""
+        room = min(capacity, len(self.text)) - max(self.rows) - 1
+        if room < 1:
+            raise ValueError(f"{len(self.text)} ids are too few to measure {max(self.rows)} rows")
+        contexts = tuple(dict.fromkeys(min(context, room) for context in self.contexts))
+        return Survey(self.text, self.rows, contexts, self.repeats, self.seed)
+
+
+def measure_passes(
+    sequence: TokenSequence, survey: Survey, *, clock: Clock
+) -> tuple[CostPoint, ...]:
+    """Time passes of every size in turn, warmed by a round that does not count.
+
+    Sizes alternate within each repeat, in a new order each time, so that a slow moment of the
+    machine falls on all of them.
+    """
+    points: list[CostPoint] = []
+    rng = np.random.default_rng(survey.seed)
+    for context in survey.contexts:
+        times: dict[int, list[float]] = {rows: [] for rows in survey.rows}
+        for repeat in range(survey.repeats + 1):
+            for rows in rng.permutation(survey.rows).tolist():
+                seconds = _time_pass(sequence, survey.text, (context, rows), clock)
+                if repeat:
+                    times[rows].append(seconds)
+        points += [_point(rows, context, taken) for rows, taken in times.items()]
+    return tuple(points)
+
+
+def _time_pass(
+    sequence: TokenSequence, text: Tokens, shape: tuple[int, int], clock: Clock
+) -> float:
+    context, rows = shape
+    if len(sequence.tokens) > context:
+        sequence.rewind(context)
+    if len(sequence.tokens) != context:
+        sync(sequence, text[:context], 0)
+    begun = clock()
+    sequence.extend(text[context : context + rows], rows)
+    seconds = clock() - begun
+    sequence.rewind(context)
+    return seconds
+
+
+def measure_draft(
+    drafter: Drafter, survey: Survey, *, clock: Clock, lengths: Sequence[int] = DRAFT_LENGTHS
+) -> tuple[CostPoint, ...]:
+    """Time proposals of a few lengths, the same history each time; `rows` counts drafted tokens."""
+    points: list[CostPoint] = []
+    for context in survey.contexts:
+        history = survey.text[:context]
+        drafter.prefill(history)
+        times: dict[int, list[float]] = {length: [] for length in lengths}
+        for repeat in range(survey.repeats + 1):
+            for length in lengths if repeat % 2 else lengths[::-1]:
+                begun = clock()
+                draft = drafter.propose(history, DraftRequest(length, _likeliest))
+                if repeat and len(draft) == length:
+                    times[length].append(clock() - begun)
+        points += [_point(rows, context, taken) for rows, taken in times.items() if taken]
+    return tuple(points)
+
+
+def _likeliest(law: Distribution, place: int) -> Token:
+    del place
+    return int(law.ids[law.probs.argmax()])
+
+
+def _point(rows: int, context: int, taken: Sequence[float]) -> CostPoint:
+    low, middle, high = np.percentile(taken, [25, 50, 75])
+    return CostPoint(rows, context, float(middle), float(high - low), len(taken))

@@ -1,0 +1,135 @@
+"""Cost curves of a loaded pair: measured, kept in the cache, read back with their age.
+
+Knows a runtime and real text. What is timed and how is known by `costs`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+
+from localspec.core.draft import Drafter
+from localspec.core.tokens import Tokens
+from localspec.engine import Context
+from localspec.measure import calibration
+from localspec.measure.costs import (
+    CONTEXTS,
+    CostPoint,
+    Costs,
+    Survey,
+    measure_draft,
+    measure_passes,
+)
+from localspec.measure.identity import identify, key_of, machine_identity
+from localspec.measure.texts import builtin
+from localspec.runtime.calibration import keep_costs
+from localspec.runtime.pair import Runtime
+from localspec.runtime.settings import LOOKUP, MODEL
+from localspec.runtime.speculation import Workshop
+
+FRESH_S = 24 * 3600.0
+COPIED = 40
+MOST_ROWS = 16
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """Costs, and how old the target's curve is. Units: seconds; 0 for one measured just now."""
+
+    costs: Costs
+    age_s: float = 0.0
+
+
+def real_text(runtime: Runtime) -> Tokens:
+    """Give a thousand or so ids of real text, so that passes have real shapes."""
+    words = "\n\n".join(
+        text.words for kind in builtin(("summary", "edit")) for text in kind.prompts
+    )
+    ids = runtime.vocabulary.tokenize(words, special=False, bos=True)
+    return np.array(ids, np.int32)
+
+
+def survey_of(runtime: Runtime, gammas: Sequence[int], *, repeats: int) -> Survey:
+    """Say what to measure: 1 to 16 rows, more where gamma asks, at two context lengths."""
+    target = runtime.loaded.target
+    wanted = {*range(1, MOST_ROWS + 1), *(gamma + 1 for gamma in gammas)}
+    rows = tuple(sorted(n for n in wanted if n <= target.max_rows))
+    text = real_text(runtime)
+    return Survey(text, rows, CONTEXTS, repeats).fitted(min(target.capacity, len(text)))
+
+
+def survey(
+    runtime: Runtime,
+    gammas: Sequence[int] = (),
+    *,
+    repeats: int,
+    reuse_s: float = 0.0,
+    notify: Callable[[str], None] = lambda _text: None,
+) -> Surveyed:
+    """Measure target and drafters, or take a target's curve that is young enough.
+
+    What is measured is kept, for `check` and as the start of the adaptive policy.
+    """
+    plan = survey_of(runtime, gammas, repeats=repeats)
+    key = _key(runtime.loaded.target, "target")
+    kept = calibration.load(key) if reuse_s else None
+    if kept and kept.age_s() <= reuse_s and {p.rows for p in kept.points} >= set(plan.rows):
+        age = kept.age_s()
+        notify(f"cost of a pass: its shape was measured {_ago(age)} ago, its scale just now")
+        target = rescaled(kept.points, runtime.loaded.target, plan)
+    else:
+        target, age = measure_passes(runtime.loaded.target, plan, clock=perf_counter), 0.0
+        calibration.store(key, target)
+    costs = Costs(target, drafts_of(runtime, plan))
+    _leave_empty(runtime)
+    keep_costs(runtime.loaded, costs.seed())
+    return Surveyed(costs, age)
+
+
+def rescaled(points: tuple[CostPoint, ...], target: Context, plan: Survey) -> tuple[CostPoint, ...]:
+    """Scale a kept curve to what a one-row pass takes now; its shape outlives the load."""
+    ones = replace(plan, rows=(1,))
+    now = {point.context: point for point in measure_passes(target, ones, clock=perf_counter)}
+    then = {point.context: point.median_s for point in points if point.rows == 1}
+    return tuple(
+        now[p.context]
+        if p.rows == 1
+        else replace(p, median_s=p.median_s * now[p.context].median_s / then[p.context])
+        for p in points
+        if p.context in now and p.context in then
+    )
+
+
+def drafts_of(runtime: Runtime, plan: Survey) -> dict[str, tuple[CostPoint, ...]]:
+    """Time a drafted token of the draft model, if there is one, and a copy by lookup."""
+    found = {}
+    if runtime.loaded.draft is not None:
+        found[MODEL] = measure_draft(drafter_of(runtime, MODEL), plan, clock=perf_counter)
+    copied = np.tile(plan.text[:COPIED], 1 + max(plan.contexts) // COPIED)
+    own = replace(plan, text=copied)
+    points = measure_draft(drafter_of(runtime, LOOKUP), own, clock=perf_counter)
+    return {**found, LOOKUP: points} if points else found
+
+
+def drafter_of(runtime: Runtime, name: str) -> Drafter:
+    """Make a drafter as the loop would use it."""
+    settings = replace(runtime.settings, drafters=(name,), gamma=1)
+    return Workshop(runtime.loaded).speculation(settings).drafters[0]
+
+
+def _leave_empty(runtime: Runtime) -> None:
+    for context in (runtime.loaded.target, runtime.loaded.draft):
+        if context is not None:
+            context.rewind(0)
+
+
+def _key(context: Context, what: str) -> str:
+    options = {"context": repr(context.options), "gpu": context.model.size_bytes}
+    return key_of(machine_identity(), identify(context.model.path), options, what)
+
+
+def _ago(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
