@@ -81,8 +81,10 @@ def from_json(text: str) -> Conversation:
     """
     try:
         document = json.loads(text)
-    except ValueError as failure:
-        raise OptionError(f"not a saved conversation: {failure}") from failure
+    except (ValueError, RecursionError) as failure:
+        raise OptionError(
+            "not a saved conversation: it is no JSON", "load a file that /save wrote"
+        ) from failure
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema != SCHEMA:
         raise OptionError(

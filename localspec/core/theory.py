@@ -34,12 +34,18 @@ def free_verification(rows: int) -> float:
 def interpolated(costs: Sequence[float]) -> VerifyCost:
     """Make v(n) from v(1), v(2), ...; beyond the last, its slope goes on.
 
+    Where the last step went down, the average slope goes on instead: costs of 1, 1.6, 2.4, 1.6 are
+    a staircase, and a pass over ever more rows does not become free.
+
     Raises: ValueError for an empty list.
     """
     if not costs:
         raise ValueError("no verify costs given")
     known = list(costs)
-    slope = known[-1] - known[-2] if len(known) > 1 else 0.0
+    steps = len(known) - 1
+    average = (known[-1] - known[0]) / steps if steps else 0.0
+    last = known[-1] - known[-2] if steps else 0.0
+    slope = last if last >= 0 else max(average, 0.0)
 
     def cost(rows: int) -> float:
         if rows <= len(known):

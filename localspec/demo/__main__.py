@@ -8,11 +8,13 @@ import sys
 from localspec.chat.conversation import Conversation
 from localspec.chat.session import ChatSession
 from localspec.cli.failures import show
+from localspec.cli.opening import opened
 from localspec.core.sampling import SamplingParams
 from localspec.errors import LocalspecError
 from localspec.runtime.demo_pair import demo_files
-from localspec.runtime.pair import Runtime, open_runtime
+from localspec.runtime.pair import Runtime
 from localspec.runtime.settings import RunSettings
+from localspec.ui.repl import legend
 from localspec.ui.stream import ChatView, ViewOptions
 from localspec.ui.terminal import open_terminal
 
@@ -24,7 +26,7 @@ morning the keeper climbs the stairs again, puts out the lamp, and writes the na
 in a large grey book."""
 OPEN = "Write a short story about a cat who learns to swim."
 QUESTIONS = (
-    ("A rewrite of given text: guessing pays, since the words stand there already.", REWRITE),
+    ("A rewrite of given text: much can be guessed, since the words stand there already.", REWRITE),
     ("An open question: little can be guessed.", OPEN),
 )
 NEXT = """Next:
@@ -41,7 +43,9 @@ def main() -> int:
     settings = RunSettings(
         demo_files(terminal.say), sampling=SamplingParams(temperature=0), seed=0, max_tokens=120
     )
-    with open_runtime(settings, terminal.say) as runtime:
+    with opened(settings, terminal.say, terminal=terminal) as runtime:
+        for line in legend(ChatView(terminal), terminal.width() - 1, ending=""):
+            terminal.say(line)
         for title, question in QUESTIONS:
             terminal.say(f"\n== {title}\n\n> {question}\n")
             _answer(runtime, question)

@@ -4,6 +4,7 @@ Knows session and view. Does not read keys.
 """
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from enum import Enum, auto
 from pathlib import Path
@@ -143,8 +144,7 @@ class Actions:
 
     def _undo(self, _: str) -> None:
         turn = self.session.conversation.undo()
-        left = len(self.session.conversation.turns)
-        self._note(f"taken back; {left} left" if turn else "there is nothing to take back")
+        self._note(f"taken back; {self._turns()} left" if turn else "there is nothing to take back")
 
     def _clear(self, _: str) -> None:
         self.session.clear()
@@ -188,11 +188,15 @@ class Actions:
         if path.exists():
             _check_ours(path)
         _write(path, self.session.conversation)
-        self._note(f"{len(self.session.conversation.turns)} turns kept in {path}")
+        self._note(f"{self._turns()} kept in {path}")
 
     def _load(self, argument: str) -> None:
         self.session.load(from_json(read_text(argument, "/load FILE")))
-        self._note(f"{len(self.session.conversation.turns)} turns taken up")
+        self._note(f"{self._turns()} taken up")
+
+    def _turns(self) -> str:
+        count = len(self.session.conversation.turns)
+        return "1 turn" if count == 1 else f"{count} turns"
 
     def _colors(self, _: str) -> None:
         on = self.view.options.view is not View.TOKENS
@@ -207,13 +211,15 @@ def changed(sampling: SamplingParams, name: str, value: str) -> SamplingParams:
     """
     if name not in SETTABLE:
         raise OptionError(f"no setting '{name}'", f"one of: {', '.join(SETTABLE)}, seed")
+    if not value:
+        raise OptionError(f"which {name}?", f"/set {name} NUMBER")
     low, high = RANGES[name]
     try:
         number = int(value) if name == "top_k" else float(value)
     except ValueError:
         number = -1
     if not low <= number <= high:
-        raise OptionError(f"{name} lies between {low:g} and {high:g}, not '{value}'")
+        raise OptionError(f"{name} must be a number from {low:g} to {high:g}, not '{value}'")
     new: SamplingParams = replace(sampling, **{SETTABLE[name]: number})  # type: ignore[arg-type]
     return new
 
@@ -230,6 +236,8 @@ def read_text(argument: str, usage: str) -> str:
         raise NotHere(f"cannot read {path}: {failure.strerror or failure}") from failure
     except UnicodeDecodeError as failure:
         raise OptionError(f"{path} is not UTF-8 text") from failure
+    except ValueError as failure:  # a NUL in the name
+        raise NotHere(f"{path} cannot be the name of a file") from failure
 
 
 def _write(path: Path, conversation: Conversation) -> None:
@@ -239,7 +247,8 @@ def _write(path: Path, conversation: Conversation) -> None:
         part.write_text(conversation.to_json(), encoding="utf-8")
         os.replace(part, path)
     except OSError as failure:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
         raise NotHere(f"cannot write {path}: {failure.strerror or failure}") from failure
 
 
@@ -255,7 +264,7 @@ def _check_ours(path: Path) -> None:
 def _path(argument: str, usage: str) -> Path:
     if not argument:
         raise OptionError("which file?", usage)
-    return Path(argument.strip("\"'")).expanduser()
+    return Path(os.path.expanduser(argument.strip("\"'")))
 
 
 def _is_whole(value: str) -> bool:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, get_character_cell_size
 
+from localspec.ui.visible import visible
+
 TAB = 8
 _JOINER, _EMOJI_STYLE = "\u200d", "\ufe0f"
 
@@ -56,21 +58,12 @@ class Neutraliser:
             text, self._return = "\r" + text, False
         if text.endswith("\r"):
             text, self._return = text[:-1], True
-        return "".join(map(_visible, text.replace("\r\n", "\n")))
+        return visible(text.replace("\r\n", "\n"))
 
     def flush(self) -> str:
         """Give what was held: a carriage return that no new line followed."""
         held, self._return = ("␍" if self._return else ""), False
         return held
-
-
-def _visible(char: str) -> str:
-    code = ord(char)
-    if char in "\n\t" or 0x20 <= code < 0x7F or code >= 0xA0:
-        return char
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"<{code:02x}>"
 
 
 @dataclass

@@ -6,7 +6,9 @@ engine's native code would be lost, or leave it half done.
 
 import os
 import signal
+import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -31,6 +33,7 @@ class Interrupts:
         self._last = float("-inf")
         self._count = 0
         self._cancel: Cancel | None = None
+        self._arrived: Callable[[], int] = int
         self.leave = False
 
     def press(self) -> bool:
@@ -52,21 +55,46 @@ class Interrupts:
     def answering(self, cancel: Cancel) -> Iterator[None]:
         """Let Ctrl+C stop the answer written inside; a third press ends the program."""
         self._cancel, self._count = cancel, 0
-        try:
-            before = signal.signal(signal.SIGINT, self._handle)
-        except ValueError:  # not the main thread: nobody presses keys there
+        if threading.current_thread() is not threading.main_thread():  # nobody presses keys there
             yield
             return
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
-            self._cancel = None
+        with _counted() as self._arrived:
+            before = signal.signal(signal.SIGINT, self._handle)
+            try:
+                yield
+            finally:
+                signal.signal(signal.SIGINT, before)
+                self._cancel = None
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        self.press()
+        for _ in range(self._arrived()):
+            self.press()
         if self._count >= IMPATIENT:
             raise KeyboardInterrupt
+
+
+@contextmanager
+def _counted() -> Iterator[Callable[[], int]]:
+    """Give a function that counts the presses since it was last asked.
+
+    Python calls a handler once for all that come while the engine's native code runs, which is
+    most of the time; but each one leaves a byte in this socket.
+    """
+    inside, outside = socket.socketpair()
+    with inside, outside:
+        inside.setblocking(False)
+        outside.setblocking(False)
+
+        def count() -> int:
+            with suppress(BlockingIOError):
+                return inside.recv(4096).count(signal.SIGINT)
+            return 0
+
+        before = signal.set_wakeup_fd(outside.fileno(), warn_on_full_buffer=False)
+        try:
+            yield count
+        finally:
+            signal.set_wakeup_fd(before)
 
 
 @contextmanager

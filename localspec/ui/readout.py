@@ -12,10 +12,11 @@ from localspec.ui.cells import clip, fit_fields
 
 WINDOW_S = 1.0
 UNKNOWN_SPEEDUP = "× …"
-NO_DRAFT = "no draft"
+NO_DRAFT = "nothing guessed"
 SETTLED = 8
 LOSS = 0.97
 ENOUGH_DRAFTED = 24
+LEAST_SAVED_S = 0.05
 
 
 @dataclass
@@ -88,7 +89,7 @@ def summary(tally: Tally, finish: FinishReason, width: int) -> str:
     fields += [f"{number(speed)} tok/s"] if speed else []
     if not tally.drafted:
         return fit_fields([*fields, NO_DRAFT], width=width)
-    fields.append(_against_plain(tally, speed or 0)[-1])
+    fields.append(UNKNOWN_SPEEDUP if tally.speedup is None else f"{tally.speedup:.2f}× plain")
     rate = percent("accepted", tally.acceptance_rate)
     long = f"accepted {tally.accepted:,} of {tally.judged:,} judged ({rate.split(' ', 1)[1]})"
     ends = [[long, *_saved(tally)], [rate, *_saved(tally)], [rate]]
@@ -96,7 +97,7 @@ def summary(tally: Tally, finish: FinishReason, width: int) -> str:
 
 
 def _saved(tally: Tally) -> list[str]:
-    if tally.saved_s is None:
+    if tally.saved_s is None or abs(tally.saved_s) < LEAST_SAVED_S:
         return []
     return [f"{'saved' if tally.saved_s >= 0 else 'lost'} {seconds(abs(tally.saved_s))}"]
 
@@ -123,8 +124,13 @@ def _against_plain(tally: Tally, speed: float) -> tuple[str, ...]:
     if plain is None:
         return (UNKNOWN_SPEEDUP,)
     times = f"{speed * plain:.2f}× plain"
-    measured, age = number(1 / plain), f"{tally.baseline.age or 0} tok ago"
+    measured, age = number(1 / plain), ago(tally.baseline.age or 0)
     return f"{times} ({measured}, measured {age})", f"{times} ({measured}, {age})", times
+
+
+def ago(tokens: int) -> str:
+    """Say how many tokens ago something was measured."""
+    return f"{tokens:,} tok ago" if tokens else "just now"
 
 
 def number(value: float) -> str:

@@ -33,16 +33,16 @@ def show_banner(session: ChatSession, view: ChatView) -> None:
         terminal.say(line)
 
 
-def legend(view: ChatView, width: int) -> list[str]:
+def legend(view: ChatView, width: int, *, ending: str = WAY_OUT) -> list[str]:
     """Give the meaning of the colours, and how to get help, on as many lines as needed."""
     terminal = view.terminal
     coloured = terminal.out_ansi and view.options.view is View.TOKENS
     if not coloured:
-        return [terminal.paint(WAY_OUT, Tone.DIM)]
+        return [terminal.paint(ending, Tone.DIM)] if ending else []
     tones = [Tone.DRAFT, Tone.TARGET, Tone.DIM]
     for words in (LEGEND, SHORT_LEGEND):
-        texts = [*words, WAY_OUT]
-        painted = [terminal.paint(text, tone) for text, tone in zip(texts, tones, strict=True)]
+        texts = [*words, ending] if ending else [*words]
+        painted = [terminal.paint(text, tone) for text, tone in zip(texts, tones, strict=False)]
         if len("    ".join(texts)) <= width:
             return ["    ".join(painted)]
     return painted
@@ -66,7 +66,13 @@ class Repl:
 
     def run(self) -> int:
         """Talk until the user leaves."""
-        show_banner(self.session, self.view)
+        try:
+            show_banner(self.session, self.view)
+            return self._until_left()
+        except KeyboardInterrupt:  # pressed again while the first press was seen to
+            return INTERRUPTED
+
+    def _until_left(self) -> int:
         code: int | None = None
         while code is None:
             try:

@@ -6,7 +6,7 @@ Knows tallies and facts. Does not know terminals besides a width and whether the
 from localspec.chat.partners import Facts
 from localspec.chat.session import Comparison, Reply
 from localspec.core.tally import Account, Tally, acceptance_by_position, by_drafter
-from localspec.ui.readout import NO_DRAFT, number, seconds
+from localspec.ui.readout import NO_DRAFT, ago, number, seconds
 from localspec.ui.tables import bar, facts
 
 BAR = 20
@@ -46,8 +46,8 @@ def _speed(tally: Tally) -> str:
     if plain is not None:
         samples = len(tally.baseline.samples)
         passes = "1 plain pass" if samples == 1 else f"{samples} plain passes"
-        age = tally.baseline.age or 0
-        fields.append(f"plain {number(plain)} (median of {passes}, {age} tok ago)")
+        age = ago(tally.baseline.age or 0)
+        fields.append(f"plain {number(plain)} (median of {passes}, the last {age})")
     if not tally.drafted:
         return " · ".join([*fields, NO_DRAFT])
     found = tally.speedup_estimate()

@@ -21,6 +21,7 @@ from localspec.ui.readout import Readout, summary, verdict
 from localspec.ui.screen import Screen
 from localspec.ui.stats import stats
 from localspec.ui.terminal import Terminal, Tone
+from localspec.ui.visible import visible
 
 READING = " reading the prompt …"
 TAIL_ROWS = 3
@@ -157,7 +158,7 @@ class _Painter:
         elif isinstance(event, Step) and self._readout and self._options.readout:
             self._step(event, self._readout)
         elif isinstance(event, Notice) and not self._options.quiet:
-            self._screen.aside(self._screen.terminal.paint(f" {event.text}", Tone.DIM))
+            self._screen.aside(self._screen.terminal.paint(f" {visible(event.text)}", Tone.DIM))
 
     def close(self) -> None:
         """Draw what is still unfinished."""

@@ -63,6 +63,18 @@ def _wrapped(saying: str, width: int) -> list[str]:
     return lines
 
 
+def broken(text: str, width: int) -> list[str]:
+    """Break a sentence between words; a word that is wider than a line stays whole."""
+    lines = [""]
+    for word in text.split(" "):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if lines[-1] and width_of(longer) > width:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
+
+
 def bar(value: float, top: float, width: int, *, unicode: bool = True) -> str:
     """Draw a share of `top` in at most `width` columns."""
     share = min(max(value / top, 0.0), 1.0) * width if top > 0 else 0.0

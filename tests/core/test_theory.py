@@ -43,6 +43,15 @@ def test_a_measured_cost_is_looked_up_and_goes_on_by_its_last_slope() -> None:
     assert interpolated([2.0])(5) == 2.0
 
 
+@pytest.mark.parametrize("costs", [[1.0, 1.6, 2.4, 1.6], [1.0, 0.9, 0.8], [1.0, 2.0, 1.0]])
+def test_a_staircase_that_ends_with_a_step_down_never_makes_passes_free(costs) -> None:
+    cost = interpolated(costs)
+    assert [cost(rows) for rows in (1, 2, 3)] == costs[:3]
+    beyond = [cost(rows) for rows in range(len(costs), 20)]
+    assert beyond == sorted(beyond)
+    assert all(point.speedup > 0 for point in curve(0.7, 0.1, verify=cost))
+
+
 def test_a_cost_curve_without_costs_is_our_mistake() -> None:
     with pytest.raises(ValueError, match="no verify costs"):
         interpolated([])

@@ -268,7 +268,7 @@ def test_changes_between_turns_are_echoed_and_wrong_ones_refused(echo):
         ("/plain", " drafter none; /drafter auto switches it on again"),
         ("/drafter auto", " drafter auto"),
         ("/set temp 0", " temp 0 · top_k 40"),
-        ("/set top_p 3", "error: top_p lies between 0 and 1, not '3'"),
+        ("/set top_p 3", "error: top_p must be a number from 0 to 1, not '3'"),
         ("/set nothing 1", "error: no setting 'nothing'"),
         ("/system Be brief.", " system prompt: Be brief."),
     ]:
