@@ -17,6 +17,7 @@ from localspec.cli.build import COLORS, one_of
 from localspec.cli.chat import settings_of
 from localspec.cli.effective import OptionValue, effective_options
 from localspec.cli.notes import Notes
+from localspec.cli.opening import opened
 from localspec.cli.options import ModelOptions
 from localspec.core.theory import MAX_GAMMA
 from localspec.errors import OptionError
@@ -30,7 +31,7 @@ from localspec.report.bench import BenchFacts, bench_document
 from localspec.report.bench_compare import check_same_machine
 from localspec.report.bench_documents import BenchDocument, MachineInfo
 from localspec.runtime.folders import state_dir
-from localspec.runtime.pair import Runtime, open_runtime
+from localspec.runtime.pair import Runtime
 from localspec.runtime.settings import AUTO, LOOKUP, MODEL, NONE, RunSettings
 from localspec.ui.bench_progress import BenchLine
 from localspec.ui.terminal import Terminal, open_terminal
@@ -56,7 +57,8 @@ def run_bench_command(model: ModelOptions, bench: BenchOptions, common: Common) 
         check_same_machine(request.old, MachineInfo(**asdict(machine_identity())))
     notes = Notes(bool(common.quiet))
     settings = bench_settings(settings_of(model, notes), request)
-    with open_runtime(settings, notes.say) as runtime:
+    quiet = bool(common.quiet)
+    with opened(settings, notes.say, terminal=terminal, quiet=quiet) as runtime:
         document = measure(runtime, request, Output(terminal, notes, bench.save))
     show(document, common, terminal)
     export(document, bench)

@@ -15,6 +15,7 @@ from localspec.cli.build import COLORS, one_of
 from localspec.cli.chat import settings_of
 from localspec.cli.check_options import CheckModel, CheckOptions
 from localspec.cli.notes import Notes
+from localspec.cli.opening import opened
 from localspec.cli.options import ModelOptions
 from localspec.cli.quick import Quick, quick_check, quick_document, quick_lines
 from localspec.cli.room import headers_of, need
@@ -33,7 +34,6 @@ from localspec.measure.prepare import Asked, kinds_of
 from localspec.report.check import Looked, check_document
 from localspec.report.documents import CheckDocument
 from localspec.report.write import to_json
-from localspec.runtime.pair import open_runtime
 from localspec.runtime.settings import LOOKUP, MODEL, RunSettings
 from localspec.ui.check import check_lines
 from localspec.ui.terminal import open_terminal
@@ -134,7 +134,8 @@ def measured(wanted: Sequence[Wanted], asked: Asked, notes: Notes) -> CheckDocum
     Raises: LocalspecError when the target cannot be used.
     """
     settings = replace(wanted[0].settings, drafters=(LOOKUP,))
-    with open_runtime(settings, notes.say) as runtime:
+    terminal = open_terminal(COLORS[0])
+    with opened(settings, notes.say, terminal=terminal, quiet=notes.quiet) as runtime:
         kinds = kinds_of(runtime, asked)
         bench = ready(runtime, kinds, temperature=asked.temperatures[0], notify=notes.say)
         candidates = [check_lookup(bench)] if bench.stored.transcripts else []
