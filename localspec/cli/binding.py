@@ -6,7 +6,7 @@ environment gave is filled in from the settings file. Does not know which option
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast, get_args
@@ -181,7 +181,9 @@ def _parameters(group: type) -> list[inspect.Parameter]:
 
 
 def _default(value: object) -> object:
-    """A tuple is our frozen list; typer knows lists."""
+    """A tuple is our frozen list; typer knows lists. Without a default it must be said."""
+    if value is MISSING:
+        return inspect.Parameter.empty
     return list(value) if isinstance(value, tuple) else value
 
 

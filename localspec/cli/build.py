@@ -4,6 +4,7 @@ Knows which values make sense one by one. What contradicts what is known by `Run
 """
 
 import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +27,8 @@ from localspec.runtime.settings import (
 KV_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
 ALL = "all"
 COLORS = ("auto", "always", "never")
+THREADS_A_CPU = 4
 MOST = 2**31 - 1
-MOST_THREADS = 1024
 TokenOf = Callable[[str], int]
 Layers = int | Literal["auto", "all"]
 
@@ -44,6 +45,8 @@ def build_settings(
     `token_of` finds the id of a text, for a logit bias given by text.
     Raises: OptionError, NotHere.
     """
+    if "" in (options.stop or ()):
+        raise OptionError("--stop is empty: every text holds it", "leave it out")
     chosen: dict[str, Any] = {
         "drafters": _drafters(options),
         "gamma": count("--gamma", options.gamma),
@@ -52,7 +55,7 @@ def build_settings(
         "strict_rows": whole("--strict-rows", options.strict_rows, low=2, high=512),
         "seed": whole("--seed", options.seed, low=0, high=2**63 - 1),
         "max_tokens": whole("--max-tokens", options.max_tokens, low=0),
-        "threads": count("--threads", options.threads, high=MOST_THREADS),
+        "threads": count("--threads", options.threads, high=most_threads()),
         "expect": existing("--expect", options.expect),
         "ngram_from": tuple(
             path for path in map(_ngram_file, options.ngram_from or ()) if path is not None
@@ -112,9 +115,7 @@ def sampling(
         "top_k": whole("--top-k", options.top_k, low=0),
         "top_p": number("--top-p", options.top_p, low=0, high=1, open_low=True),
         "min_p": number("--min-p", options.min_p, low=0, high=1),
-        "repeat_penalty": number(
-            "--repeat-penalty", options.repeat_penalty, low=0, high=100, open_low=True
-        ),
+        "repeat_penalty": number("--repeat-penalty", options.repeat_penalty, low=0.01, high=100),
         "logit_bias": logit_bias(options.logit_bias or (), token_of) or None,
     }
     return replace(
@@ -190,6 +191,11 @@ def _placement(
         kv=one_of(f"--{prefix}kv", kv or default.kv, KV_TYPES),
         context=count(f"--{prefix}ctx", context, high=MOST),
     )
+
+
+def most_threads() -> int:
+    """Give the most threads that are taken: beyond it a machine only waits for itself."""
+    return THREADS_A_CPU * (os.cpu_count() or 1)
 
 
 def number(

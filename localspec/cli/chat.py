@@ -11,8 +11,9 @@ from localspec.cli.binding import Common
 from localspec.cli.build import COLORS, build_settings, one_of
 from localspec.cli.chat_options import ChatOptions
 from localspec.cli.events import STDOUT, only_steps, recorder
-from localspec.cli.notes import Notes, engine_log
+from localspec.cli.notes import ENGINE_LOG, Notes, engine_log
 from localspec.cli.oneshot import OneShot, answer_once
+from localspec.cli.opening import opened
 from localspec.cli.options import ModelOptions
 from localspec.cli.pairfiles import find_pair
 from localspec.cli.prompt import Question, read_question
@@ -20,7 +21,7 @@ from localspec.cli.room import make_room
 from localspec.cli.tokentext import token_finder
 from localspec.errors import OptionError
 from localspec.runtime.folders import state_dir
-from localspec.runtime.pair import Runtime, open_runtime
+from localspec.runtime.pair import Runtime
 from localspec.runtime.settings import RunSettings
 from localspec.ui.stream import ChatView, Mark, View, ViewOptions
 from localspec.ui.terminal import open_terminal
@@ -69,12 +70,16 @@ def run_chat(model: ModelOptions, chat: ChatOptions, common: Common) -> int:
         notes.say("nothing came in: there is nothing to answer")
         return 0
     settings = settings_of(_named(model, notes), notes)
-    with engine_log(common.verbose), open_runtime(settings, notes.say) as runtime:
+    view = look.chat_view(bool(common.quiet))
+    silent = notes.quiet or common.verbose >= ENGINE_LOG
+    opening = opened(settings, notes.say, terminal=view.terminal, quiet=silent)
+    with engine_log(common.verbose), opening as runtime:
+        view.reason = runtime.reason
         session = ChatSession(runtime, Conversation(chat.system or ""), tuple(model.stop or ()))
         if question:
-            how = OneShot(chat.events, common.json, look.chat_view(bool(common.quiet)))
+            how = OneShot(chat.events, common.json, view)
             return answer_once(session, runtime, question.text, how=how, notes=notes)
-        return _talk(session, runtime, look=look, chat=chat, quiet=bool(common.quiet))
+        return _talk(session, runtime, view=view, look=look, chat=chat)
 
 
 def settings_of(model: ModelOptions, notes: Notes) -> RunSettings:
@@ -134,14 +139,12 @@ def _check_streams(chat: ChatOptions, common: Common, question: Question | None)
 
 
 def _talk(
-    session: ChatSession, runtime: Runtime, *, look: Look, chat: ChatOptions, quiet: bool
+    session: ChatSession, runtime: Runtime, *, view: ChatView, look: Look, chat: ChatOptions
 ) -> int:
     """Hold a conversation until the user leaves; give the exit code."""
     from localspec.ui.lineinput import open_reader  # noqa: PLC0415  (prompt_toolkit is slow)
     from localspec.ui.repl import Repl  # noqa: PLC0415
 
-    view = look.chat_view(quiet)
-    view.reason = runtime.reason
     reader = open_reader(view.terminal, state_dir() / HISTORY if look.history else None)
     with recorder(chat.events, runtime.vocabulary.piece) as record:
         view.listeners.append(only_steps(record))

@@ -12,6 +12,15 @@ from typing import Any
 from localspec.errors import NotHere, OptionError
 
 NAME = "config.toml"
+KINDS = {
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "yes or no",
+    "string": "a text",
+    "path": "a path",
+    "list": "a list",
+    "tuple": "a list",
+}
 
 
 def default_path() -> Path:
@@ -32,13 +41,13 @@ def read(path: Path | None, known: Collection[str]) -> Mapping[str, object]:
     path = path or default_path()
     try:
         text = path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as failure:
         raise OptionError(f"{path} cannot be read: {failure}") from failure
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as failure:
+    except (tomllib.TOMLDecodeError, RecursionError) as failure:
         raise OptionError(f"{path} is not TOML: {failure}") from failure
     _check_keys(values, known, path)
     return values
@@ -67,7 +76,18 @@ def convert(key: str, values: Mapping[str, object], annotation: Any) -> object:
         annotation, config=ConfigDict(coerce_numbers_to_str=True)
     )
     try:
-        return adapter.validate_python(values[key])
+        made = adapter.validate_python(values[key])
     except ValidationError as failure:
-        why = failure.errors()[0]["msg"].lower()
-        raise OptionError(f"{NAME}: {key} = {values[key]!r}: {why}") from failure
+        why = in_plain_words(failure.errors()[0]["msg"])
+        raise OptionError(f"{NAME}: {key} {why}, not {values[key]!r}") from failure
+    if isinstance(values[key], bool) and not isinstance(made, bool):  # pydantic makes 1.0 of true
+        raise OptionError(f"{NAME}: {key} must be no yes or no, not {values[key]!r}")
+    return made
+
+
+def in_plain_words(complaint: str) -> str:
+    """Say what a value must be, from pydantic's sentence about it."""
+    for sign, word in KINDS.items():
+        if complaint.startswith(f"Input should be a valid {sign}"):
+            return f"must be {word}"
+    return complaint[:1].lower() + complaint[1:]

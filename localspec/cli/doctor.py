@@ -21,12 +21,15 @@ from localspec.pairs.resolve import Request, resolve
 from localspec.report.pair_documents import DoctorDocument, DoctorFinding
 from localspec.report.write import to_json
 from localspec.runtime.demo_pair import NAME
+from localspec.ui.tables import broken
 from localspec.ui.terminal import Terminal, Tone
+from localspec.ui.waiting import Waiting
 
 FOUND_ERROR = 3
 MARKS = {"ok": "ok", "note": "·", "warning": "!", "error": "x"}
 TONES = {"ok": Tone.GOOD, "note": Tone.DIM, "warning": Tone.DRAFT, "error": Tone.BAD}
 SHORTEST_NAME = 3
+LEAST_ROOM = 20
 
 
 def run_doctor(options: DoctorOptions, common: Common) -> int:
@@ -46,7 +49,8 @@ def run_doctor(options: DoctorOptions, common: Common) -> int:
 def examine(terminal: Terminal, *, config: Path | None, quick: bool) -> list[DoctorFinding]:
     """Look at machine, engine, disk, settings and terminal."""
     machine = this_machine()
-    probe = probe_engine(None if quick else _measured_model())
+    with Waiting(terminal, "trying the engine"):
+        probe = probe_engine(None if quick else _measured_model())
     return [
         *checks.machine_findings(machine),
         *engine_findings(probe, machine),
@@ -70,7 +74,9 @@ def shown(findings: list[DoctorFinding], terminal: Terminal) -> list[str]:
     for each in findings:
         mark = f"{MARKS[each.level]:>3}"
         painted = _painted(mark, TONES[each.level], terminal)
-        lines.append(f"{painted} {each.id:{wide}}  {each.detail}")
+        first, *rest = _fitting(each.detail, wide + 6, terminal)
+        lines.append(f"{painted} {each.id:{wide}}  {first}")
+        lines += [f"{'':{wide + 6}}{line}" for line in rest]
         if each.fix and each.level != "ok":
             lines.append(f"{'':{wide + 6}}→ {each.fix}")
     bad = [each for each in findings if each.level in ("warning", "error")]
@@ -79,6 +85,12 @@ def shown(findings: list[DoctorFinding], terminal: Terminal) -> list[str]:
         return [*lines, "", "All is well."]
     count = f"{errors} error{'' if errors == 1 else 's'}, {len(bad) - errors} to look at"
     return [*lines, "", f"{count}."]
+
+
+def _fitting(text: str, indent: int, terminal: Terminal) -> list[str]:
+    """Break a finding between words on a screen; a pipe gets one line, a fix is there to copy."""
+    room = terminal.width() - indent
+    return broken(text, room) if terminal.shown and room >= LEAST_ROOM else [text]
 
 
 def _painted(text: str, tone: Tone, terminal: Terminal) -> str:
@@ -95,7 +107,7 @@ def anonymous(found: DoctorFinding) -> DoctorFinding:
 
 def without_person(text: str) -> str:
     """Put ~ for the home folder, USER for the user's name and HOST for the machine's."""
-    home = str(Path.home())
+    home = os.path.expanduser("~")
     if len(home) > 1:
         text = text.replace(home, "~")
     for folder in (os.environ.get("LOCALSPEC_CACHE"), os.environ.get("LOCALSPEC_STATE")):

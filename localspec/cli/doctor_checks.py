@@ -6,11 +6,12 @@ Knows what is odd and what to type about it. Each check gives findings and raise
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 
 from localspec.cli import config_file, pairs_here
 from localspec.cli.engine_probe import finding
-from localspec.cli.known import setting_names
+from localspec.cli.known import setting_names, settings
 from localspec.errors import LocalspecError
 from localspec.measure.machine import Machine, disk_free_bytes
 from localspec.pairs.catalogue import Catalogue
@@ -23,6 +24,8 @@ from localspec.ui.terminal import Terminal
 
 LITTLE_MEMORY = 2_000_000_000
 LITTLE_DISK = 5_000_000_000
+PREFIX = "LOCALSPEC_"
+OTHER_VARIABLES = {f"{PREFIX}{name}" for name in ("CACHE", "STATE", "CONFIG_DIR", "DEBUG")}
 
 
 def machine_findings(
@@ -120,6 +123,7 @@ def settings_findings(path: Path | None) -> Iterator[DoctorFinding]:
         yield finding("settings", "ok", state)
     except LocalspecError as failure:
         yield finding("settings", "error", failure.message, failure.hint or f"mend {place}")
+    yield from _variables(os.environ)
     try:
         known = pairs_here.catalogue()
         own = pairs_here.own_models()
@@ -129,6 +133,16 @@ def settings_findings(path: Path | None) -> Iterator[DoctorFinding]:
     except LocalspecError as failure:
         fix = failure.hint or f"mend models.toml in {config_dir()}"
         yield finding("catalogue", "error", failure.message, fix)
+
+
+def _variables(environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
+    """Find misspelt variables: nothing else would ever mention them."""
+    known = sorted({setting.variable for setting in settings()} | OTHER_VARIABLES)
+    for name in sorted(environment):
+        if name.startswith(PREFIX) and name not in known:
+            close = get_close_matches(name, known, n=1, cutoff=0.8)
+            fix = f"did you mean {close[0]}?" if close else "localspec config lists them"
+            yield finding("variables", "warning", f"{name} is no setting of localspec", fix)
 
 
 def _demo(known: Catalogue) -> DoctorFinding:

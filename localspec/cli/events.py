@@ -10,7 +10,7 @@ from pathlib import Path
 
 from localspec.core.events import Step
 from localspec.core.tokens import Token
-from localspec.errors import LocalspecError
+from localspec.errors import NotHere
 from localspec.report.answer import event_document
 from localspec.report.write import to_json
 
@@ -22,7 +22,7 @@ Record = Callable[[Step], None]
 def recorder(where: str | None, piece: Callable[[Token], bytes]) -> Iterator[Record]:
     """Give the function that writes a pass down; it does nothing without a place.
 
-    Raises: LocalspecError when the file cannot be written.
+    Raises: NotHere when the file cannot be written.
     """
     if where is None:
         yield lambda _step: None
@@ -30,7 +30,7 @@ def recorder(where: str | None, piece: Callable[[Token], bytes]) -> Iterator[Rec
     try:
         out = sys.stdout if where == STDOUT else Path(where).open("w", encoding="utf-8")  # noqa: SIM115
     except OSError as failure:
-        raise LocalspecError(f"--events {where}: {failure.strerror}") from failure
+        raise NotHere(f"--events {where}: {failure.strerror}") from failure
     written = 0
 
     def record(step: Step) -> None:

@@ -8,16 +8,21 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
 import typer
 
-from localspec.errors import LocalspecError
+from localspec.cli.config_file import in_plain_words
+from localspec.errors import LocalspecError, NotHere
+from localspec.ui.visible import visible
 
 DEBUG = "LOCALSPEC_DEBUG"
 BUG = 1
+FAILED = 1
+NOT_HERE = NotHere.exit_code
 USAGE = 2
 
 
@@ -44,10 +49,12 @@ def show(failure: Exception, *, as_json: bool = False) -> int:
         raise failure
     shown = _put_in_words(failure)
     if as_json:
-        _write_json(shown)
-    sys.stderr.write(f"error: {_one_line(shown.message)}\n")
-    if shown.hint:
-        sys.stderr.write(f"hint: {shown.hint}\n")
+        with suppress(OSError):
+            _write_json(shown)
+    with suppress(OSError):  # a full disk behind stderr must not change the exit code
+        sys.stderr.write(f"error: {_one_line(shown.message)}\n")
+        if shown.hint:
+            sys.stderr.write(f"hint: {_one_line(shown.hint)}\n")
     return shown.exit_code
 
 
@@ -58,6 +65,8 @@ def _put_in_words(failure: Exception) -> Shown:
         return Shown(_usage(failure), _what_was_meant(failure), USAGE)
     if isinstance(failure, typer.Abort):
         return Shown("nothing was typed", "", USAGE)
+    if isinstance(failure, OSError):  # a disk, a permission: the world's fault, not the program's
+        return _of_the_system(failure)
     kept = _keep_traceback(failure)
     return Shown(
         f"a bug of localspec: {type(failure).__name__}: {failure}",
@@ -66,21 +75,49 @@ def _put_in_words(failure: Exception) -> Shown:
     )
 
 
+def _of_the_system(failure: OSError) -> Shown:
+    """Say what the system refused, and where."""
+    what = failure.strerror or str(failure)
+    if failure.filename is None:
+        return Shown(f"cannot read or write: {what}", f"{DEBUG}=1 shows where", FAILED)
+    return Shown(f"{os.fsdecode(str(failure.filename))}: {what}", "", NOT_HERE)
+
+
 def _usage(failure: typer.TyperException) -> str:
     """Say what is wrong with the arguments, in one line."""
+    if (said := _wrong_value(failure)) is not None:
+        return said
     lines = [failure.message, failure.format_message()]
     return _one_line(lines["(Possible" not in lines[1]]).rstrip(".")
+
+
+def _wrong_value(failure: typer.TyperException) -> str | None:
+    """Name the option, and the variable if it came from there; None for other mistakes."""
+    option, context = getattr(failure, "param", None), getattr(failure, "ctx", None)
+    flags = [*getattr(option, "opts", ()), *getattr(option, "secondary_opts", ())]
+    if not context or not failure.message or not any(flag.startswith("--") for flag in flags):
+        return None
+    name = next(flag for flag in flags if flag.startswith("--"))
+    source = context.get_parameter_source(getattr(option, "name", ""))
+    if getattr(source, "name", "") == "ENVIRONMENT":
+        name = f"the variable {getattr(option, 'envvar', '')}"
+    return f"{name} {in_plain_words(failure.message)}".rstrip(".")
 
 
 def _what_was_meant(failure: typer.TyperException) -> str:
     """Name the option or command that was probably meant."""
     word = getattr(failure, "option_name", None) or ""
     close = get_close_matches(word, getattr(failure, "possibilities", None) or (), n=1)
-    return f"did you mean {close[0]}?" if close else "localspec --help lists the commands"
+    if close:
+        return f"did you mean {close[0]}?"
+    context = getattr(failure, "ctx", None)
+    listed = "commands" if context is None or hasattr(context.command, "commands") else "options"
+    path = "localspec" if context is None else context.command_path
+    return f"{path} --help lists the {listed}"
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return visible(" ".join(text.split()))
 
 
 def _write_json(shown: Shown) -> None:

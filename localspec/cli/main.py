@@ -14,7 +14,10 @@ VERSION_FLAGS = (["-V"], ["--version"])
 
 def run() -> None:
     """Run the command of this process and end it."""
-    sys.exit(main())
+    streams.lenient_stderr()
+    code = main()
+    streams.let_go()
+    sys.exit(code)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,6 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _finished(arguments)
     except KeyboardInterrupt:
+        if sys.stderr.isatty():  # the terminal wrote ^C
+            sys.stderr.write("\n")
         return streams.INTERRUPTED
     except streams.Terminated:
         return streams.TERMINATED

@@ -54,12 +54,19 @@ def run_pull(options: PullOptions, common: Common) -> int:
     for line in _planned(plan) if options.dry_run else ():
         write(line)
     if not options.dry_run:
-        fetched = show_bytes(plan.bytes_to_fetch) if plan.bytes_to_fetch else "nothing was missing"
-        told = f"{fetched}{' fetched' if plan.bytes_to_fetch else ''}, every byte checked"
-        notes.say(f"{told}. localspec chat {_chat_words(options.name, paths)}")
+        notes.say(f"{_told(plan)}. localspec chat {_chat_words(options.name, paths)}")
         for path in paths:
             write(str(path))
     return 0
+
+
+def _told(plan: DownloadPlan) -> str:
+    """Say what a download came to."""
+    if not plan.files:
+        return "it is here, and does not come from the hub"
+    if not plan.bytes_to_fetch:
+        return "nothing was missing, every byte checked"
+    return f"{show_bytes(plan.bytes_to_fetch)} fetched, every byte checked"
 
 
 def _chat_words(name: str, paths: Sequence[Path]) -> str:
@@ -70,7 +77,7 @@ def _plan(name: str, hub: Hub) -> DownloadPlan:
     """Plan what a name stands for."""
     if "/" not in name:
         pair = pairs_here.catalogue().get(name)
-        if not pair.remote:
+        if not pair.remote and not pairs_here.is_here(pair):
             raise NotHere(f"{pair.name} is not on the hub", _where_from(pair))
         return plan_pull(pair, hub)
     meant = parse_reference(name)

@@ -3,6 +3,7 @@
 Knows pairs, files and free memory. Touches no network.
 """
 
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -199,7 +200,7 @@ def _facts(document: PairDocument) -> list[tuple[str, str]]:
 
 def _list_drafts(options: ListOptions, common: Common) -> int:
     target = target_file(options.target or "")
-    extra = [folder.expanduser() for folder in options.folder or ()]
+    extra = [Path(os.path.expanduser(folder)) for folder in options.folder or ()]
     for folder in extra:
         if not folder.is_dir():
             local_file("--in", str(folder / "*.gguf"))

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from localspec.ui.visible import visible
+
 ENGINE_LOG = 2
 
 
@@ -47,5 +49,5 @@ def engine_log(verbose: int) -> Iterator[None]:
 
 
 def _write(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{visible(text)}\n")
     sys.stderr.flush()

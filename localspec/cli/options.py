@@ -183,7 +183,12 @@ class ModelOptions:
     ] = None
     seed: Annotated[
         int | None,
-        setting("--seed", group=SAMPLING, metavar="N", help="Repeats a text. Random, and shown, if not given."),
+        setting(
+            "--seed",
+            group=SAMPLING,
+            metavar="N",
+            help="Repeats a text. Random, and shown, if not given.",
+        ),
     ] = None
     max_tokens: Annotated[
         int | None,

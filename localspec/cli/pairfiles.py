@@ -116,7 +116,7 @@ def local_file(flag: str, reference: str) -> Path:
 
     Raises: NotHere.
     """
-    path = Path(reference).expanduser()
+    path = Path(os.path.expanduser(reference))
     if path.is_file():
         return path
     if path.is_dir():

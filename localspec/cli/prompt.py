@@ -3,13 +3,19 @@
 Knows bytes and text. Does not know models.
 """
 
+import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-from localspec.errors import LocalspecError, NotHere, OptionError
+from localspec.errors import NotHere, OptionError
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+LONGEST_BYTES = 64 << 20
+HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+AT = "to ask a text that begins with @, write @@"
 
 
 @dataclass(frozen=True)
@@ -42,21 +48,40 @@ def _text_of(prompt: str) -> Question:
     if prompt.startswith("@@"):
         return Question(prompt[1:])
     if not prompt.startswith("@"):
-        return _decoded(prompt.encode("utf-8", "surrogateescape"), "the prompt")
-    path = Path(prompt[1:]).expanduser()
+        return _decoded(_bytes_of(prompt), "the prompt")
+    path = Path(os.path.expanduser(prompt[1:]))
     try:
-        return _decoded(path.read_bytes(), str(path))
+        with path.open("rb") as file:
+            return _decoded(_bounded(file, str(path)), str(path))
     except FileNotFoundError:
-        raise NotHere(f"no file {path}", "to ask a text that begins with @, write @@") from None
+        raise NotHere(f"no file {path}", AT) from None
     except OSError as failure:
-        raise LocalspecError(f"{path} cannot be read: {failure.strerror}") from failure
+        raise NotHere(f"{path} cannot be read: {failure.strerror}", AT) from failure
+    except ValueError as failure:  # a NUL in the name
+        raise NotHere(f"{path} cannot be the name of a file", AT) from failure
+
+
+def _bytes_of(prompt: str) -> bytes:
+    """Give the bytes that were typed; half a character that no byte stands for is U+FFFD."""
+    return HALVES.sub(REPLACEMENT, prompt).encode("utf-8", "surrogateescape")
 
 
 def _piped() -> Question:
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None:
         return Question(sys.stdin.read())
-    return _decoded(stream.read(), "the input")
+    return _decoded(_bounded(stream, "the input"), "the input")
+
+
+def _bounded(stream: BinaryIO, where: str) -> bytes:
+    """Read to the end, unless there is none: no context holds that much.
+
+    Raises: OptionError.
+    """
+    data = stream.read(LONGEST_BYTES + 1)
+    if len(data) > LONGEST_BYTES:
+        raise OptionError(f"{where} is longer than {LONGEST_BYTES >> 20} MiB", "shorten it")
+    return data
 
 
 def _decoded(data: bytes, where: str) -> Question:

@@ -3,6 +3,7 @@
 Knows the process around a command. Does not know what is written.
 """
 
+import _thread
 import os
 import signal
 import sys
@@ -17,8 +18,35 @@ READER_GONE = 141
 TERMINATED = 143
 
 
+AGAIN_S = 0.02
+ENDING = ("SIGTERM", "SIGHUP")
+
+
 class Terminated(BaseException):
     """The process was asked to end."""
+
+
+SIGNAL_OF = {KeyboardInterrupt: signal.SIGINT, Terminated: signal.SIGTERM}
+
+
+class _Best(TextIOWrapper):
+    """Standard error as well as it goes: a full disk behind it must not cost the answer."""
+
+    def write(self, text: str, /) -> int:
+        with suppress(OSError):
+            return super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            super().flush()
+
+
+def lenient_stderr() -> None:
+    """Never fail for what is said beside the answer; for a process of our own only."""
+    if isinstance(sys.stderr, TextIOWrapper):
+        raw = sys.stderr.detach()
+        sys.stderr = _Best(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
 
 
 def prepare() -> None:
@@ -41,7 +69,10 @@ def prepare() -> None:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Turn SIGTERM into `Terminated`, so that resources are given back on the way out."""
+    """Turn SIGTERM, and a closed terminal, into `Terminated`: resources are given back.
+
+    What the process was started to ignore (nohup) stays ignored.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -49,11 +80,38 @@ def terminable() -> Iterator[None]:
     def raise_terminated(_number: int, _frame: FrameType | None) -> None:
         raise Terminated
 
-    before = signal.signal(signal.SIGTERM, raise_terminated)
+    known = [getattr(signal, name) for name in ENDING if hasattr(signal, name)]
+    before = {each: signal.getsignal(each) for each in known}
+    heard = [each for each in known if before[each] is not signal.SIG_IGN]
+    for each in heard:
+        signal.signal(each, raise_terminated)
+    hook, sys.unraisablehook = sys.unraisablehook, _send_again
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        sys.unraisablehook = hook
+        for each in heard:
+            signal.signal(each, before[each])
+
+
+def _send_again(lost: "sys.UnraisableHookArgs") -> None:
+    """Take an exception of a signal that arrived inside a callback of native code.
+
+    It cannot pass through that code, so the signal comes again a moment later.
+    """
+    number = SIGNAL_OF.get(lost.exc_type)
+    if number is None:
+        sys.__unraisablehook__(lost)
+        return
+    waiting = True
+    while waiting:
+        try:
+            later = threading.Timer(AGAIN_S, _thread.interrupt_main, (number,))
+            later.daemon = True
+            later.start()
+            waiting = False
+        except (KeyboardInterrupt, Terminated):
+            continue  # it came again while this was under way, and would be lost here as well
 
 
 def finish() -> None:
@@ -64,6 +122,14 @@ def finish() -> None:
     sys.stdout.flush()
     with suppress(OSError, ValueError):
         sys.stderr.flush()
+
+
+def let_go() -> None:
+    """Write out what is left, or drop it: the way out of the interpreter must be silent."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        reader_gone()
 
 
 def reader_gone() -> int:

@@ -17,7 +17,7 @@ def token_finder(path: Path) -> Callable[[str], int]:
     texts = cache(lambda: _ids(path))
 
     def find(text: str) -> int:
-        for spelled in _spellings(text):
+        for spelled in _spellings(text.encode("utf-8", "surrogateescape")):
             if spelled in texts():
                 return texts()[spelled]
         raise OptionError(
@@ -32,13 +32,9 @@ def _ids(path: Path) -> dict[bytes, int]:
     return {text: token for token, text in reversed(list(enumerate(texts)))}
 
 
-def _spellings(text: str) -> tuple[bytes, ...]:
+def _spellings(text: bytes) -> tuple[bytes, ...]:
     """Spell a text as vocabularies do: with Ġ and Ċ, with ▁, or as it is."""
-    return (
-        "".join(byte_letter(byte) for byte in text.encode()).encode(),
-        text.replace(" ", "▁").encode(),
-        text.encode(),
-    )
+    return ("".join(map(byte_letter, text)).encode(), text.replace(b" ", "▁".encode()), text)
 
 
 def byte_letter(byte: int) -> str:

@@ -14,6 +14,7 @@ from localspec.cli.binding import Common
 from localspec.cli.build import COLORS, one_of, whole
 from localspec.cli.chat import settings_of
 from localspec.cli.notes import Notes
+from localspec.cli.opening import opened
 from localspec.cli.options import ModelOptions
 from localspec.cli.prompt import read_question
 from localspec.cli.streams import INTERRUPTED
@@ -27,7 +28,6 @@ from localspec.report.trace_documents import TraceDocument, TraceRound
 from localspec.report.trace_page import Busy, PageOptions, trace_page
 from localspec.report.trace_words import LANGUAGES, Language
 from localspec.report.write import to_json
-from localspec.runtime.pair import open_runtime
 from localspec.runtime.settings import RunSettings
 from localspec.ui.interrupts import Interrupts
 from localspec.ui.terminal import Terminal, open_terminal
@@ -70,7 +70,8 @@ def run_trace(model: ModelOptions, trace: TraceOptions, common: Common) -> int:
     for note in question.notes:
         notes.say(note)
     settings = telling(settings_of(model, notes), model)
-    with open_runtime(settings, notes.say) as runtime:
+    opening = opened(settings, notes.say, terminal=show.terminal, quiet=notes.quiet)
+    with opening as runtime:
         ask = Ask(question.text, trace.system or "", show.top, notes)
         interrupts = Interrupts()
         with interrupts.answering(runtime.cancel):

@@ -8,12 +8,14 @@ decoding, every verified row, the bonus token and the draft's own law.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localspec.core.distribution import Distribution, from_logits, point
 from localspec.core.tokens import Logits, Token, Tokens
+from localspec.errors import PairRefused
 
 PENALTY_WINDOW = 64
 BLOCK = 64
@@ -67,11 +69,16 @@ class Sampler:
         """
         row = self._adjusted(row[: self.usable], history)
         if self.params.greedy:
-            return point(int(row.argmax()))
+            best = int(row.argmax())  # the first NaN, if there is one
+            return point(best) if np.isfinite(row[best]) else _no_law(row)
         likely = _top_k(row, self.params.top_k) or _whole(row, self.params)
+        if not len(likely.ids):
+            return _no_law(row)
         ids, logits = self._nucleus(likely)
         order = ids.argsort()
-        return from_logits(ids[order], logits[order] / self.params.temperature)
+        with np.errstate(over="ignore"):  # near temperature 0 all but the likeliest vanish
+            scaled = (logits[order] - logits.max()) / self.params.temperature
+        return from_logits(ids[order], scaled)
 
     def _adjusted(self, row: Logits, history: Tokens) -> Logits:
         """Apply bias, bans and penalties to a copy, or give the row itself when there are none."""
@@ -110,6 +117,16 @@ class Sampler:
         return ids[:keep], logits[:keep]
 
 
+def _no_law(row: Logits) -> NoReturn:
+    """Refuse a row that allows no token at all."""
+    if (np.isnan(row) | (row == np.inf)).any():
+        raise PairRefused(
+            "the model computes values that are no numbers",
+            "its file is damaged, or this engine cannot run it: download it again",
+        )
+    raise PairRefused("every token is banned, so nothing can be written")
+
+
 @dataclass(frozen=True)
 class _Likely:
     """Ids by falling logit, ties by id: all that top-k leaves, or all that the rest can keep.
@@ -123,6 +140,9 @@ class _Likely:
     total: float
 
 
+_NOTHING = _Likely(np.empty(0, np.int64), np.empty(0), 0.0)
+
+
 def _top_k(row: Logits, k: int) -> _Likely | None:
     """Give the k largest logits; None where k cuts nothing.
 
@@ -132,12 +152,16 @@ def _top_k(row: Logits, k: int) -> _Likely | None:
     if not 0 < k < len(row):
         return None
     ids, logits = _falling(row, _threshold(row, k))
+    if not (len(ids) and np.isfinite(logits[0])):
+        return _NOTHING
     return _Likely(ids[:k], logits[:k], float(np.exp(logits[:k] - logits[0]).sum()))
 
 
 def _whole(row: Logits, params: SamplingParams) -> _Likely:
     """Give what top-p and min-p can keep of a whole row, sorting as little of it as possible."""
     top = float(row.max())
+    if not np.isfinite(top):
+        return _NOTHING
     if params.top_p >= 1 and params.min_p <= 0:
         ids = np.flatnonzero(row > -np.inf)
         return _Likely(ids, row[ids].astype(np.float64), 0.0)

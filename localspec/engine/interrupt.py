@@ -8,9 +8,11 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import FrameType
 
 from localspec.engine import library
+
+_ENDING = ("SIGTERM", "SIGHUP")
 
 
 @contextmanager
@@ -33,10 +35,37 @@ def abortable(context: int, cancelled: Callable[[], bool]) -> Iterator[None]:
             raise KeyboardInterrupt
 
 
-def hold_interrupts(pressed: list[bool]) -> Callable[[], Any]:
-    """Note Ctrl-C instead of raising: an exception inside a callback of the engine is lost."""
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+def hold_interrupts(pressed: list[bool]) -> Callable[[], object]:
+    """Note Ctrl-C instead of raising: an exception inside a callback of the engine is lost.
+
+    A request to end is noted too, and comes again when what is returned here is called.
+    """
+    if threading.current_thread() is not threading.main_thread():
         return lambda: None
-    signal.signal(signal.SIGINT, lambda *_: pressed.append(True))
-    return lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
+    held = {number: signal.getsignal(number) for number in _held()}
+    asked: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        pressed.append(True)
+        if number != signal.SIGINT:
+            asked.append(number)
+
+    def restore() -> None:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        if asked:
+            signal.raise_signal(asked[0])
+
+    for number in held:
+        signal.signal(number, note)
+    return restore
+
+
+def _held() -> list[signal.Signals]:
+    """Give the signals whose handlers raise: those of other handlers only set flags."""
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ending = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
+    return [
+        *([signal.SIGINT] if ours else []),
+        *(n for n in ending if callable(signal.getsignal(n))),
+    ]

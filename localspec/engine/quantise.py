@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from localspec.engine import header, library, log
+from localspec.engine.interrupt import hold_interrupts
 from localspec.engine.threads import default_threads
 from localspec.errors import LocalspecError, OptionError, PairRefused
 
@@ -104,10 +105,17 @@ def _file_type(name: str) -> int:
 
 
 def _write(source: Path, temporary: Path, params: Any) -> None:
-    with log.captured() as lines:
-        code = library.load().llama_model_quantize(
-            _encoded(source), _encoded(temporary), ctypes.byref(params)
-        )
+    pressed: list[bool] = []
+    restore = hold_interrupts(pressed)
+    try:
+        with log.captured() as lines:
+            code = library.load().llama_model_quantize(
+                _encoded(source), _encoded(temporary), ctypes.byref(params)
+            )
+    finally:
+        restore()
+    if pressed:
+        raise KeyboardInterrupt
     if code:
         reason = next((line for line in reversed(lines) if "failed" in line), f"code {code}")
         raise PairRefused(f"the engine cannot requantise {source.name}: {reason.strip()}")

@@ -74,7 +74,9 @@ def _check_options(model: Model, options: ContextOptions) -> None:
         if kind not in CACHE_TYPES:
             raise OptionError(f"no cache type '{kind}'", f"one of: {', '.join(CACHE_TYPES)}")
     if options.n_ctx < 2 or options.batch < 1 or options.max_rows < 1:
-        raise OptionError("a context needs room for two tokens and a batch of one")
+        raise OptionError(
+            f"a context of {options.n_ctx} tokens is too small", "give at least 2; 4096 is usual"
+        )
     if options.strict_rows is None:
         return
     if options.strict_rows < 1 or options.strict_rows % STRICT_UNIT:

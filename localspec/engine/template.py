@@ -17,6 +17,7 @@ from typing import Any, Self, TextIO, cast
 
 from localspec.core.tokens import Token
 from localspec.engine.model import Model
+from localspec.engine.plaintext import quote
 from localspec.engine.vocabulary import Vocabulary
 from localspec.errors import PairRefused
 
@@ -26,7 +27,7 @@ _CHILD = Path(__file__).with_name("template_child.py")
 _LONGEST_SOURCE = 256 * 1024
 _START_S = 60.0
 _RENDER_S = 5.0
-_HINT = "use --raw to talk without the template, or another file of this model"
+_HINT = "give another file of this model"
 
 
 class TemplateRefused(PairRefused):
@@ -88,9 +89,17 @@ class ChatTemplate:
         *,
         add_generation_prompt: bool = True,
     ) -> list[Token]:
-        """Render and tokenise, with exactly as many BOS in front as the header asks for."""
-        text = self.render(messages, add_generation_prompt=add_generation_prompt)
-        return vocabulary.tokenize(text, special=True, bos=True)
+        """Render and tokenise, with exactly as many BOS in front as the header asks for.
+
+        What only looks like a control token in the words of user or system stays text: a pasted
+        log must not end a turn, nor speak as somebody else.
+        """
+        quoted = quote(messages, vocabulary.control_texts)
+        text = self.render(quoted.messages, add_generation_prompt=add_generation_prompt)
+        ids: list[Token] = []
+        for part, special in quoted.parts(text):
+            ids += vocabulary.tokenize(part, special=special, bos=False)
+        return vocabulary.with_bos(ids)
 
     def close(self) -> None:
         """End the process."""

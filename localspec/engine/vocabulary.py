@@ -87,6 +87,11 @@ class Vocabulary:
     def _ends(self) -> list[Token]:
         return [token for token in (self.eos, self.eot) if token is not None]
 
+    @functools.cached_property
+    def control_texts(self) -> frozenset[str]:
+        """Give the texts that become control tokens where a template writes them."""
+        return frozenset(filter(None, map(self.text, self.control)))
+
     def text(self, token: Token) -> str:
         """Give the text the header stores for an id, byte marks and all."""
         self._check(token)

@@ -5,6 +5,7 @@ touches no network.
 """
 
 import difflib
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -196,7 +197,10 @@ def shipped_file() -> Path:
 
 def user_file() -> Path:
     """Give the place of the user's own models.toml."""
-    return user_config_path("localspec") / "models.toml"
+    try:
+        return user_config_path("localspec") / "models.toml"
+    except RuntimeError:  # a user without a home has no pairs
+        return Path(os.devnull) / "models.toml"
 
 
 def load_catalogue(own: Path | None = None) -> Catalogue:
@@ -217,7 +221,7 @@ def read_pairs(path: Path) -> tuple[Pair, ...]:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         return _File.model_validate(data).pair
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise OptionError(f"{path.name}: {error}", f"mend {path}") from error
     except ValidationError as error:
         raise OptionError(*_explain(path, data, error)) from error

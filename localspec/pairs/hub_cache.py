@@ -27,11 +27,12 @@ class RemoteFile:
 def cache_folder(environment: Mapping[str, str] = os.environ, home: Path | None = None) -> Path:
     """Find the hub cache: HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME, else the usual place."""
     if named := environment.get("HF_HUB_CACHE"):
-        return Path(named).expanduser()
+        return Path(os.path.expanduser(named))
     if own := environment.get("HF_HOME"):
-        return Path(own).expanduser() / "hub"
+        return Path(os.path.expanduser(own)) / "hub"
     named = environment.get("XDG_CACHE_HOME")
-    root = Path(named).expanduser() if named else (home or Path.home()) / ".cache"
+    root = Path(os.path.expanduser(named or home or "~"))
+    root = root if named else root / ".cache"
     return root / "huggingface" / "hub"
 
 

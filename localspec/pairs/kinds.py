@@ -3,9 +3,12 @@
 Decides by metadata and tensor names. Does not look at vocabularies, and does not run anything.
 """
 
+import re
 from typing import Literal
 
 from localspec.pairs.header import Header
+
+BLOCK = re.compile(r"blk\.(\d{1,9})\.")
 
 Mode = Literal["model", "eagle3", "mtp", "medusa", "dflash", "projector", "embedding", "adapter"]
 
@@ -57,5 +60,5 @@ def mtp_layers(header: Header) -> int:
 def has_trunk(header: Header) -> bool:
     """Tell whether a file holds ordinary blocks, not prediction layers only."""
     blocks = (header.number("{arch}.block_count") or 0) - mtp_layers(header)
-    prefixes = tuple(f"blk.{block}." for block in range(max(blocks, 0)))
-    return any(tensor.name.startswith(prefixes) for tensor in header.tensors) if prefixes else False
+    found = (BLOCK.match(tensor.name) for tensor in header.tensors)
+    return any(int(name[1]) < blocks for name in found if name)

@@ -39,7 +39,7 @@ class Candidate:
 
 def local_files(home: Path | None = None, extra: Iterable[Path] = ()) -> list[LocalFile]:
     """List the GGUF files of other tools, and of any folders given; each file once."""
-    home = home or Path.home()
+    home = home or Path(os.path.expanduser("~"))
     models, cache = os.environ.get("OLLAMA_MODELS"), os.environ.get("LLAMA_CACHE")
     found = [
         *_folder(home / ".lmstudio" / "models", "LM Studio"),
@@ -67,7 +67,7 @@ def _ollama(folder: Path) -> Iterator[LocalFile]:
         try:
             layers = json.loads(manifest.read_text(encoding="utf-8"))["layers"]
             digests = [layer["digest"] for layer in layers if layer["mediaType"] == OLLAMA_MODEL]
-        except (ValueError, KeyError, TypeError, OSError):
+        except (ValueError, KeyError, TypeError, OSError, RecursionError):
             continue  # not a manifest: nothing of ours to complain about
         name = f"{manifest.parent.name}:{manifest.name}"
         for digest in digests:

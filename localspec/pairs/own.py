@@ -5,8 +5,10 @@ removed by their own lines.
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +44,8 @@ def add_pair(pair: Pair, path: Path) -> None:
     if before and any(known.name == pair.name for known in read_pairs(path)):
         hint = f"`localspec models rm {pair.name}` first, or take another name"
         raise OptionError(f"{path.name} already has a pair {pair.name!r}", hint)
-    path.parent.mkdir(parents=True, exist_ok=True)
     gap = "\n" if before else ""
-    path.write_text(f"{before}{gap}{to_toml(pair)}\n", encoding="utf-8")
+    _replace(path, f"{before}{gap}{to_toml(pair)}\n")
 
 
 def drop_pair(name: str, path: Path) -> None:
@@ -57,4 +58,17 @@ def drop_pair(name: str, path: Path) -> None:
         raise NotHere(f"{path.name} has no pair {name!r}", "shipped pairs stay in the catalogue")
     head, *tables = re.split(r"(?m)^\[\[pair\]\]", path.read_text(encoding="utf-8"))
     del tables[names.index(name)]
-    path.write_text(MARK.join([head, *tables]), encoding="utf-8")
+    _replace(path, MARK.join([head, *tables]))
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write beside the file, then put it in its place: a full disk costs no pair."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as failure:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise NotHere(f"{path} cannot be written: {failure.strerror}") from failure

@@ -4,6 +4,7 @@ Knows the catalogue, paths and the hub cache. Never guesses between several file
 listing them. Touches no network: what is missing is an error that says how to get it.
 """
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -86,7 +87,7 @@ def _find(model: ModelFile, name: str, cache: Path | None) -> LocalModel:
 def find_model(model: ModelFile, cache: Path | None = None) -> Path | None:
     """Find the file of a catalogue entry, or None when a part of it is missing."""
     if model.source == "path":
-        path = Path(model.file).expanduser()
+        path = Path(os.path.expanduser(model.file))
         return path if path.is_file() else None
     if model.source == "package":
         return find_in_package(model.package, model.file)
@@ -107,7 +108,7 @@ def parse_reference(text: str) -> Path | Reference:
 
     Raises: OptionError for what is neither.
     """
-    path = Path(text).expanduser()
+    path = Path(os.path.expanduser(text))
     if path.exists() or text.lower().endswith(".gguf") or text.startswith(("/", ".", "~")):
         return path
     repo, _, quant = text.partition(":")

@@ -6,11 +6,14 @@ machines.
 
 from dataclasses import dataclass
 
+from localspec.errors import PairRefused
+from localspec.pairs.cursor import AGAIN
 from localspec.pairs.header import Header
 from localspec.pairs.kinds import mtp_layers
 
 # Every how many layers one looks at everything, for architectures whose files do not say it.
 WINDOW_PERIODS = {"gemma2": 2, "gemma3": 6, "gemma3n": 5, "gpt-oss": 2, "cohere2": 4, "olmo2": 4}
+MAX_BLOCKS = 4096  # far above any real model, and few enough to list
 ATTENTION_PERIODS = {"qwen35": 4, "qwen35moe": 4, "qwen3next": 4}
 
 
@@ -26,8 +29,8 @@ class Layer:
 
 def layers_of(header: Header) -> tuple[Layer, ...]:
     """Describe the cache of every ordinary block."""
-    blocks = max((header.number("{arch}.block_count") or 0) - mtp_layers(header), 0)
-    blocks = blocks or (header.number("{arch}.block_count") or 0)
+    counted = _count_of_blocks(header)
+    blocks = max(counted - mtp_layers(header), 0) or counted
     shared = header.number("{arch}.attention.shared_kv_layers") or 0
     heads = _per_layer(header, "{arch}.attention.head_count_kv", blocks)
     heads = heads or _per_layer(header, "{arch}.attention.head_count", blocks) or [0] * blocks
@@ -36,6 +39,14 @@ def layers_of(header: Header) -> tuple[Layer, ...]:
         _layer(header, heads[block], windowed[block], recurrent[block])
         for block in range(blocks - min(shared, blocks))
     )
+
+
+def _count_of_blocks(header: Header) -> int:
+    """Give the number of blocks, which a damaged file cannot make absurd."""
+    count = header.number("{arch}.block_count") or 0
+    if not 0 <= count <= MAX_BLOCKS:
+        raise PairRefused(f"{header.path.name} is damaged: it claims {count} blocks", AGAIN)
+    return count
 
 
 def _layer(header: Header, heads: int, windowed: bool, recurrent: bool) -> Layer:

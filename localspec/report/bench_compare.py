@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from localspec.errors import NotHere, OptionError
 from localspec.report.bench_documents import ArmInfo, BenchDocument, KindInfo, MachineInfo
 from localspec.report.bench_text import arm_name
@@ -35,7 +33,7 @@ def read_bench(path: Path) -> BenchDocument:
         raise NotHere(f"--compare: no file {path}")
     try:
         return BenchDocument.model_validate(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, ValidationError) as failure:
+    except (OSError, ValueError, RecursionError) as failure:
         raise OptionError(
             f"--compare: {path} is no document of localspec bench",
             "make one with: localspec bench … --save FILE",

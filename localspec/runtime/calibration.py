@@ -8,6 +8,7 @@ import json
 import os
 import platform
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median
@@ -18,7 +19,7 @@ import numpy as np
 from localspec.core.cost_curve import CostPoint, CostSeed
 from localspec.core.tokens import TokenSequence
 from localspec.engine.library import engine_version
-from localspec.runtime.folders import cache_dir
+from localspec.runtime.folders import cache_dir, short_name
 from localspec.runtime.loading import Loaded
 from localspec.runtime.settings import MODEL
 
@@ -39,21 +40,21 @@ def calibrate(loaded: Loaded, *, clock: Clock = perf_counter) -> CostSeed:
     end = clock() + BUDGET_S
     taken: dict[int, list[float]] = {}
     drafted: list[float] = []
-    start = min(START, loaded.target.capacity // 4)
+    sequences = [each for each in (loaded.target, loaded.draft) if each]
+    start = min(START, min(each.capacity for each in sequences) // 4)
+    ahead = min(DRAFTED, min(each.capacity for each in sequences) - start)
     rows = [n for n in ROWS if n <= loaded.target.max_rows and start + n <= loaded.target.capacity]
-    for sequence in (loaded.target, loaded.draft):
-        if sequence:
-            sequence.extend(_filler(start), 0)
+    for sequence in sequences:
+        sequence.extend(_filler(start), 0)
     for repeat in range(REPEATS):
         for count in rows:
             if clock() < end or not repeat:
                 taken.setdefault(count, []).append(_pass_s(loaded.target, start, count, clock))
         if loaded.draft:
-            drafted += [_pass_s(loaded.draft, start + i, 1, clock) for i in range(DRAFTED)]
+            drafted += [_pass_s(loaded.draft, start + i, 1, clock) for i in range(ahead)]
             loaded.draft.rewind(start)
-    for sequence in (loaded.target, loaded.draft):
-        if sequence:
-            sequence.rewind(0)
+    for sequence in sequences:
+        sequence.rewind(0)
     points = tuple(CostPoint(count, start, median(seen)) for count, seen in taken.items())
     return CostSeed(points, {MODEL: median(drafted)} if drafted else {})
 
@@ -65,7 +66,7 @@ def known_costs(loaded: Loaded) -> CostSeed:
         kept = json.loads(path.read_text(encoding="utf-8"))
         points = tuple(CostPoint(**point) for point in kept["passes"])
         return CostSeed(points, {str(k): float(v) for k, v in kept["drafts"].items()})
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         seed = calibrate(loaded)
         keep_costs(loaded, seed)
         return seed
@@ -80,7 +81,8 @@ def keep_costs(loaded: Loaded, seed: CostSeed) -> None:
         temporary.write_text(json.dumps(asdict(seed)), encoding="utf-8")
         temporary.replace(path)
     except OSError:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def _filler(count: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
@@ -111,4 +113,4 @@ def _path(loaded: Loaded) -> Path:
     ]
     facts.append([repr(context.options) for context in contexts])
     digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
-    return cache_dir() / "calibration" / f"{loaded.model.path.stem}-{digest}.json"
+    return cache_dir() / "calibration" / f"{short_name(loaded.model.path.stem)}-{digest}.json"

@@ -12,7 +12,7 @@ from filelock import FileLock
 
 from localspec.engine.library import engine_version
 from localspec.engine.quantise import Recipe, quantise
-from localspec.runtime.folders import cache_dir
+from localspec.runtime.folders import cache_dir, short_name
 
 Notify = Callable[[str], None]
 
@@ -29,7 +29,9 @@ def layout_path(source: Path, recipe: Recipe) -> Path:
     )
     digest = hashlib.sha256(key.encode()).hexdigest()[:12]
     pruned = f"-without-{len(recipe.prune_layers)}-blocks" if recipe.prune_layers else ""
-    return cache_dir() / "layouts" / f"{source.stem}-{recipe.type}{pruned}-{digest}.gguf"
+    return (
+        cache_dir() / "layouts" / f"{short_name(source.stem)}-{recipe.type}{pruned}-{digest}.gguf"
+    )
 
 
 def ensure_layout(source: Path, recipe: Recipe, notify: Notify) -> Path:

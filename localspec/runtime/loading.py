@@ -18,6 +18,8 @@ from localspec.pairs.header import read_header
 from localspec.runtime.settings import DEFAULT_CONTEXT, MODEL, Placement, RunSettings
 
 Notify = Callable[[str], None]
+Progress = Callable[[str, float | None], object]
+Opener = Callable[[Path, Placement, str], Model]
 
 
 @dataclass(frozen=True)
@@ -32,17 +34,28 @@ class Loaded:
     load_s: float
 
 
-def load_pair(settings: RunSettings, notify: Notify, resources: ExitStack) -> Loaded:
+def unseen(what: str, share: float | None) -> None:
+    """Take in how far a load is, and show it to nobody."""
+    del what, share
+
+
+def load_pair(
+    settings: RunSettings, notify: Notify, resources: ExitStack, *, progress: Progress = unseen
+) -> Loaded:
     """Open what the settings name; everything opened is closed with `resources`.
 
     Raises: NotHere, PairRefused, OptionError. A draft that fits but cannot be loaded stops the run
     only if the user asked for it; otherwise `notify` says so and the target runs without it.
     """
+
+    def opened(path: Path, placement: Placement, role: str) -> Model:
+        return resources.enter_context(_model(path, placement, role=role, progress=progress))
+
     begun = perf_counter()
     draft_path = _fitting_draft(settings, notify)
-    model = resources.enter_context(_model(settings.files.target, settings.target))
+    model = opened(settings.files.target, settings.target, "target")
     target = resources.enter_context(Context(model, _target_options(model, settings)))
-    draft_model = _draft_model(model, draft_path, settings, notify, resources)
+    draft_model = _draft_model(model, draft_path, settings, notify, opened)
     draft = None
     if draft_model:
         draft = resources.enter_context(Context(draft_model, _draft_options(target, settings)))
@@ -82,12 +95,17 @@ def _optional(settings: RunSettings, notify: Notify) -> Iterator[None]:
         notify(f"no draft model: {failure.message}")
 
 
-def _model(path: Path, placement: Placement) -> Model:
-    return Model.load(path, ModelOptions(placement.gpu_layers, placement.device))
+def _model(path: Path, placement: Placement, *, role: str, progress: Progress) -> Model:
+    def report(share: float) -> bool:
+        progress(f"loading the {role}", share)
+        return True
+
+    options = ModelOptions(placement.gpu_layers, placement.device)
+    return Model.load(path, options, progress=report)
 
 
 def _draft_model(
-    target: Model, path: Path | None, settings: RunSettings, notify: Notify, resources: ExitStack
+    target: Model, path: Path | None, settings: RunSettings, notify: Notify, opened: Opener
 ) -> Model | None:
     """Load the draft, or share the target's weights when it is the same file."""
     if path is None:
@@ -95,12 +113,13 @@ def _draft_model(
     if path == settings.files.target:
         return target
     with _optional(settings, notify):
-        return resources.enter_context(_model(path, settings.draft))
+        return opened(path, settings.draft, "draft")
     return None
 
 
 def _target_options(model: Model, settings: RunSettings) -> ContextOptions:
-    wanted = settings.target.context or min(model.n_ctx_train, DEFAULT_CONTEXT)
+    trained = model.n_ctx_train if model.n_ctx_train > 1 else DEFAULT_CONTEXT  # some do not say it
+    wanted = settings.target.context or min(trained, DEFAULT_CONTEXT)
     return ContextOptions(
         n_ctx=wanted,
         threads=settings.threads,

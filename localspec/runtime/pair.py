@@ -22,7 +22,7 @@ from localspec.engine.template import ChatTemplate
 from localspec.engine.vocabulary import Vocabulary
 from localspec.errors import OptionError
 from localspec.runtime.describe import NO_DRAFT, in_words
-from localspec.runtime.loading import Loaded, Notify, load_pair
+from localspec.runtime.loading import Loaded, Notify, Progress, load_pair, unseen
 from localspec.runtime.settings import NONE, RunSettings
 from localspec.runtime.speculation import Workshop
 
@@ -56,13 +56,19 @@ class BoundTemplate:
 
 
 @contextmanager
-def open_runtime(settings: RunSettings, notify: Notify) -> Iterator["Runtime"]:
+def open_runtime(
+    settings: RunSettings, notify: Notify, *, progress: Progress = unseen
+) -> Iterator["Runtime"]:
     """Load a pair and give it ready to write; close everything afterwards.
+
+    `progress` is told what is loaded, and which share of it is there.
 
     Raises: NotHere, PairRefused, OptionError.
     """
     with ExitStack() as resources:
-        yield Runtime(settings, load_pair(settings, notify, resources), notify)
+        loaded = load_pair(settings, notify, resources, progress=progress)
+        progress("getting ready", None)
+        yield Runtime(settings, loaded, notify)
 
 
 class Runtime:

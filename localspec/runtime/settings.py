@@ -100,7 +100,7 @@ class RunSettings:
 def _check_drafters(names: tuple[str, ...]) -> None:
     for name in names:
         if name not in DRAFTERS:
-            raise OptionError(f"unknown drafter '{name}'", f"one of: {', '.join(DRAFTERS)}")
+            raise OptionError(f"unknown drafter '{name}'", f"one of: {', '.join(READY)}")
         if name not in READY:
             raise OptionError(f"drafter '{name}' is not available yet", f"try: {', '.join(READY)}")
     if len(names) > 1 and {AUTO, NONE} & set(names):

@@ -36,8 +36,14 @@ class Workshop:
     def speculation(self, settings: RunSettings) -> Speculation:
         """Put together what the settings ask for.
 
-        Raises: OptionError for a drafter whose model is not loaded.
+        Raises: OptionError for a drafter whose model is not loaded, and for a token that is none.
         """
+        size = self._loaded.model.n_vocab
+        unknown = [token for token in settings.sampling.logit_bias if not 0 <= token < size]
+        if unknown:
+            raise OptionError(
+                f"there is no token {unknown[0]}: the last one of this model is {size - 1}"
+            )
         drafters = [self._drafter(name, settings) for name in self.names(settings)]
         return Speculation(self._policy(drafters, settings), drafters)
 

@@ -231,6 +231,8 @@ def read_text(argument: str, usage: str) -> str:
     """
     path = _path(argument, usage)
     try:
+        if path.exists() and not path.is_file():
+            raise NotHere(f"{path} is no file")  # a pipe or a device might never end
         return path.read_text(encoding="utf-8")
     except OSError as failure:
         raise NotHere(f"cannot read {path}: {failure.strerror or failure}") from failure

@@ -155,6 +155,13 @@ def test_a_broken_settings_file_is_an_error_with_its_fix(name, text, run, tmp_pa
     assert bad[0].fix
 
 
+def test_a_misspelt_variable_is_found(run, monkeypatch) -> None:
+    monkeypatch.setenv("LOCALSPEC_TMP", "1")
+    found = {f["id"]: f for f in run("doctor", "--quick", "--json").document["findings"]}
+    assert found["variables"]["level"] == "warning"
+    assert found["variables"]["fix"] == "did you mean LOCALSPEC_TEMP?"
+
+
 def test_a_report_holds_no_personal_path(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "home" / "hub"))
     ran = run("doctor", "--quick", "--report")

