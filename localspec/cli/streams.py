@@ -94,6 +94,13 @@ def terminable() -> Iterator[None]:
             signal.signal(each, before[each])
 
 
+def _send_to_main(number: signal.Signals) -> None:
+    if hasattr(signal, "pthread_kill"):  # this wakes the thread as well
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
+    else:
+        _thread.interrupt_main(number)
+
+
 def _send_again(lost: "sys.UnraisableHookArgs") -> None:
     """Take an exception of a signal that arrived inside a callback of native code.
 
@@ -106,7 +113,7 @@ def _send_again(lost: "sys.UnraisableHookArgs") -> None:
     waiting = True
     while waiting:
         try:
-            later = threading.Timer(AGAIN_S, _thread.interrupt_main, (number,))
+            later = threading.Timer(AGAIN_S, _send_to_main, (number,))
             later.daemon = True
             later.start()
             waiting = False
