@@ -2,12 +2,13 @@
 
     python -m benchmarks.busy --target T.gguf [--seconds 20] [--default-policy]
 
-Two busy processes at low priority, one a core, run beside plain decoding; quiet and busy blocks
+Two busy processes at lower priority, one a core, run beside plain decoding; quiet and busy blocks
 alternate. `--default-policy` leaves the engine's OpenMP threads spinning, as every other tool does.
 """
 
 import argparse
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -16,7 +17,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-SPIN = "import os; os.nice(19)\nwhile True: pass"
+SPIN = """
+import os, sys
+os.nice(int(sys.argv[2]))
+for _ in range(int(sys.argv[1]) - 1):
+    if os.fork() == 0:
+        break
+while True:
+    pass
+"""
 
 
 def main() -> None:
@@ -24,6 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--target", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--nice", type=int, default=5, help="how low their priority is, 0 to 19")
     parser.add_argument("--default-policy", action="store_true")
     args = parser.parse_args()
     if args.default_policy:
@@ -39,7 +49,7 @@ def main() -> None:
         blocks = 2
         for _ in range(blocks):
             quiet += passes(duo.target, args.seconds / 4)
-            with burners(len(os.sched_getaffinity(0))):
+            with burners(len(os.sched_getaffinity(0)), args.nice):
                 busy += passes(duo.target, args.seconds)
     print(f"{args.target.name}: quiet {1000 * statistics.median(quiet):.1f} ms a pass, busy "
           f"{1000 * statistics.median(busy):.1f} ms ({len(busy)} passes, worst "
@@ -62,16 +72,19 @@ def passes(context, seconds: float) -> list[float]:  # type: ignore[no-untyped-d
 
 
 @contextmanager
-def burners(count: int) -> Iterator[None]:
-    """Keep `count` processes busy at low priority inside the block."""
-    running = [subprocess.Popen([sys.executable, "-c", SPIN]) for _ in range(count)]
+def burners(count: int, nice: int) -> Iterator[None]:
+    """Run another program with `count` busy processes inside the block.
+
+    It has a session of its own, as a browser has, so that the system's grouping by session sees it.
+    """
+    command = [sys.executable, "-c", SPIN, str(count), str(nice)]
+    running = subprocess.Popen(command, start_new_session=True)
     time.sleep(0.3)
     try:
         yield
     finally:
-        for process in running:
-            process.kill()
-            process.wait()
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def measure(duo: Duo, gammas: list[int], args: argparse.Namespace) -> None:
             outside[gamma].append(100 * max(0.0, 1 - inside / tally.decode_s))
             rounds[gamma] = 1000 * tally.decode_s / tally.passes
             if args.peers:
-                peers[gamma].append(_peer(args.peers, duo, gamma))
+                peers[gamma].append(_peer(args.peers, duo, gamma, len(prompt)))
     for gamma, speeds in ours.items():
         line = f"  γ {gamma}: {spread(speeds)} tok/s, {rounds[gamma]:.1f} ms a round, "
         line += f"outside llama.cpp {statistics.median(outside[gamma]):.2f} %"
@@ -83,16 +83,17 @@ def _prefill_engine_s(duo: Duo, ask: Ask) -> float:
     return _engine_s(duo) - before
 
 
-def _peer(folder: Path, duo: Duo, gamma: int) -> float:
+def _peer(folder: Path, duo: Duo, gamma: int, depth: int) -> float:
     if gamma == 0:
-        return _llama_bench(folder, duo.target.model.path)
+        return _llama_bench(folder, duo.target.model.path, depth)
     assert duo.draft is not None
     return _llama_speculative(folder, duo.target.model.path, duo.draft.model.path, gamma)
 
 
-def _llama_bench(folder: Path, path: Path) -> float:
-    """Run llama-bench's tg test on the same number of tokens."""
+def _llama_bench(folder: Path, path: Path, depth: int) -> float:
+    """Run llama-bench's tg test on as many tokens, after a context as long as our prompt."""
     command = [folder / "llama-bench", "-m", path, "-p", "0", "-n", str(TOKENS), "-r", "1"]
+    command += ["-d", str(depth)]
     done = subprocess.run(
         [*command, "-t", str(_threads()), "-o", "json"], capture_output=True, text=True, check=True
     )

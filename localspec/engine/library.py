@@ -14,7 +14,7 @@ from localspec.engine import log
 from localspec.errors import LocalspecError
 
 # Alone, 500 spins cost nothing; beside a busy program the default costs a factor of up to 140.
-_WAITING_POLICY = {"GOMP_SPINCOUNT": "500", "KMP_BLOCKTIME": "1"}
+_WAITING_POLICY = {"GOMP_SPINCOUNT": "1000", "KMP_BLOCKTIME": "1"}
 
 _INSTALL_HINT = (
     "install it with 'pip install llama-cpp-python' (it compiles for some minutes and needs a "
