@@ -24,7 +24,7 @@ LOOK = "Look"
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What chat, bench, check, trace and tune share."""
+    """What chat, bench, check and trace share."""
 
     pair: Annotated[
         str | None,

@@ -13,8 +13,8 @@ from typing import Any
 from localspec.engine import log
 from localspec.errors import LocalspecError
 
-# Alone, 500 spins cost nothing; beside a busy program the default costs a factor of up to 140.
-_WAITING_POLICY = {"GOMP_SPINCOUNT": "1000", "KMP_BLOCKTIME": "1"}
+# Alone, 3000 spins cost about 1 %; beside a busy program endless ones cost a factor of 5 to 140.
+_WAITING_POLICY = {"GOMP_SPINCOUNT": "3000", "KMP_BLOCKTIME": "1"}
 
 _INSTALL_HINT = (
     "install it with 'pip install llama-cpp-python' (it compiles for some minutes and needs a "

@@ -184,7 +184,7 @@ def helps(account: Account | None, arms: Sequence[Measured], costs: Costs | None
         cost = costs.pass_s(rows, account.context) / costs.pass_s(1, account.context)
         yield (
             f"a pass over {rows} rows costs {cost:.1f} of one; in a layout where it costs {FLAT:g} "
-            f"(localspec tune): {account.flat_verify:.2f} times as fast"
+            f"(another quantisation): {account.flat_verify:.2f} times as fast"
         )
     if now < 1:
         yield "off: --plain"

@@ -43,7 +43,7 @@ WAITING = (
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
-        ({}, "b'500' b'1'"),
+        ({}, "b'3000' b'1'"),
         ({"GOMP_SPINCOUNT": "7"}, "b'7' b'1'"),
         # The engine sets its own block time, 200, where there is none.
         ({"OMP_WAIT_POLICY": "active"}, "None b'200'"),
@@ -68,7 +68,7 @@ def test_the_engines_waiting_threads_really_read_it() -> None:
         env={"OMP_DISPLAY_ENV": "verbose", "PATH": ""},
     )
     if "GOMP_SPINCOUNT" in kept.stderr:
-        assert "GOMP_SPINCOUNT = '500'" in kept.stderr
+        assert "GOMP_SPINCOUNT = '3000'" in kept.stderr
     else:
         pytest.skip("another OpenMP runtime than GNU's")
 
