@@ -139,7 +139,7 @@ def busy_machine(path: Path) -> tuple[Busy, ...]:
             f"--bench: {path} is no document of a bench", "localspec bench --json FILE writes one"
         ) from None
     if not document.streams:
-        raise OptionError(f"--bench: {path} measured no streams", "bench --streams 1,2,4,8 does")
+        raise OptionError(f"--bench: {path} measured no streams", "leave --bench out")
     return tuple(Busy(point.streams, point.speedup.value) for point in document.streams)
 
 

@@ -50,7 +50,7 @@ class TraceOptions:
             "--bench",
             group=TRACE,
             metavar="FILE",
-            help="A document of bench --streams --json: the page shows its busy machine.",
+            help="A bench document that measured several requests at once, for figure a.",
         ),
     ] = None
     top: Annotated[
