@@ -96,6 +96,8 @@ def test_from_the_cache_no_socket_is_opened(
     assert ran.document["pair"] == "mine"
     assert run("models", "list", "--downloaded").code == 0
     assert run("models", "show", "mine").code == 0
+    short = ("-n", "16", "--runs", "1", "--warmup", "0", "--ctx", "1024", "--suite", "qa")
+    assert run("bench", "mine", *short, "--gammas", "2").code == 0
 
 
 def test_the_engines_log_is_silent_unless_asked_for(process, tiny_pair) -> None:
