@@ -23,7 +23,7 @@ from localspec.core.tokens import (
     TokenBuffer,
     Tokens,
     TokenSequence,
-    common_prefix,
+    align,
     sync,
 )
 from localspec.errors import LocalspecError, OptionError
@@ -94,8 +94,8 @@ class _Answer:
         clock = self.speculation.clock
         begun = clock()
         before = self.history.view[:-1]
-        reused = common_prefix(self.target.tokens, before)
-        sync(self.target, before, 0)
+        reused = align(self.target, before, 0)
+        self.target.extend(before[reused:], 0)
         for drafter in tuple(self._drafters.values()):
             self._guarded(drafter, partial(drafter.prefill, before))
         return Prefill(len(self.history), reused, clock() - begun)

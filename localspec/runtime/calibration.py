@@ -17,7 +17,7 @@ from time import perf_counter
 import numpy as np
 
 from localspec.core.cost_curve import CostPoint, CostSeed
-from localspec.core.tokens import TokenSequence
+from localspec.core.tokens import TokenSequence, sync
 from localspec.engine.library import engine_version
 from localspec.runtime.folders import cache_dir, short_name
 from localspec.runtime.loading import Loaded
@@ -52,7 +52,6 @@ def calibrate(loaded: Loaded, *, clock: Clock = perf_counter) -> CostSeed:
                 taken.setdefault(count, []).append(_pass_s(loaded.target, start, count, clock))
         if loaded.draft:
             drafted += [_pass_s(loaded.draft, start + i, 1, clock) for i in range(ahead)]
-            loaded.draft.rewind(start)
     for sequence in sequences:
         sequence.rewind(0)
     points = tuple(CostPoint(count, start, median(seen)) for count, seen in taken.items())
@@ -91,7 +90,7 @@ def _filler(count: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
 
 def _pass_s(sequence: TokenSequence, start: int, rows: int, clock: Clock) -> float:
     """Time one pass of `rows` rows after `start` tokens, as verification does it."""
-    sequence.rewind(start)
+    sync(sequence, _filler(start), 0)
     ids = _filler(rows)
     begun = clock()
     logits = sequence.extend(ids, rows)
