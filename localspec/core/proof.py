@@ -48,18 +48,25 @@ def takes_back_a_part(sequence: TokenSequence, tried: Trial) -> bool:
 def reads_again(sequence: TokenSequence, tried: Trial) -> bool:
     """Empty the cache and decode everything again."""
     sequence.rewind(0)
-    sequence.extend(tried.ids[:1], 0)
-    return _agrees_after_rewind(sequence, tried)
+    return _read(sequence, tried.ids[:1], 0) is not None and _agrees(sequence, tried)
 
 
 def _agrees_after_rewind(sequence: TokenSequence, tried: Trial) -> bool:
-    if sequence.rewind(1) != 1:
-        return False
+    return sequence.rewind(1) == 1 and _agrees(sequence, tried)
+
+
+def _agrees(sequence: TokenSequence, tried: Trial) -> bool:
+    rows = len(tried.truth)
+    found = _read(sequence, tried.ids[1:], rows)
+    return found is not None and agree(tried.truth, found)
+
+
+def _read(sequence: TokenSequence, ids: Tokens, rows: int) -> Logits | None:
+    """Decode; None where the engine refuses positions that do not follow on those it holds."""
     try:
-        again = sequence.extend(tried.ids[1:], len(tried.truth))
-    except (LocalspecError, ValueError):  # positions that do not follow on each other
-        return False
-    return agree(tried.truth, again)
+        return sequence.extend(ids, rows)
+    except (LocalspecError, ValueError):
+        return None
 
 
 def agree(truth: Logits, found: Logits) -> bool:

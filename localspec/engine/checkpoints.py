@@ -16,6 +16,7 @@ PARTIAL, ON_DEVICE = 1, 2
 # A draft reads its own guesses one by one, so it goes back by up to so many passes.
 RECENT = 16
 TURNS = 8
+MOST_BYTES = 256 * 1024 * 1024
 _FUNCTIONS = tuple(f"llama_state_seq_{verb}_ext" for verb in ("get_size", "get_data", "set_data"))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from localspec.engine import library, log
+from localspec.engine.checkpoints import MOST_BYTES
 from localspec.engine.model import Model
 from localspec.engine.threads import default_threads
 from localspec.errors import OptionError, PairRefused
@@ -32,7 +33,7 @@ class Rollback:
 
     snapshots: int = 0
     guessing: bool = False
-    checkpoint_bytes: int = 256 * 1024 * 1024
+    checkpoint_bytes: int = MOST_BYTES
     on_device: bool | None = None
 
 

@@ -18,6 +18,7 @@ from localspec.drafters.model import ModelDrafter
 from localspec.drafters.ngram import NgramDrafter
 from localspec.drafters.ngram_table import NgramTable
 from localspec.errors import OptionError
+from localspec.runtime.caches import can_speculate, refuse_useless
 from localspec.runtime.calibration import known_costs
 from localspec.runtime.loading import Loaded, Notify
 from localspec.runtime.settings import AUTO, LOOKUP, MODEL, NGRAM, NONE, RunSettings
@@ -36,7 +37,8 @@ class Workshop:
     def speculation(self, settings: RunSettings) -> Speculation:
         """Put together what the settings ask for.
 
-        Raises: OptionError for a drafter whose model is not loaded, and for a token that is none.
+        Raises: OptionError for a drafter whose model is not loaded, and for a token that is none;
+        PairRefused for a target that cannot take a guess back, unless the choice is `auto`.
         """
         size = self._loaded.model.n_vocab
         unknown = [token for token in settings.sampling.logit_bias if not 0 <= token < size]
@@ -44,7 +46,10 @@ class Workshop:
             raise OptionError(
                 f"there is no token {unknown[0]}: the last one of this model is {size - 1}"
             )
-        drafters = [self._drafter(name, settings) for name in self.names(settings)]
+        names = self.names(settings)
+        if names:
+            refuse_useless(self._loaded.target)
+        drafters = [self._drafter(name, settings) for name in names]
         return Speculation(self._policy(drafters, settings), drafters)
 
     def plain(self) -> Speculation:
@@ -54,6 +59,8 @@ class Workshop:
     def names(self, settings: RunSettings) -> tuple[str, ...]:
         """Give the drafters in the order they are asked; `auto` is every one at hand."""
         if settings.drafters == (NONE,):
+            return ()
+        if settings.drafters == (AUTO,) and not can_speculate(self._loaded.target):
             return ()
         if settings.drafters == (AUTO,):
             ngram = (NGRAM,) if settings.ngram_from else ()

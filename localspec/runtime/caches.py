@@ -1,0 +1,60 @@
+"""The caches of a run: how long they are, and how each takes a rejected guess back.
+
+Knows headers, settings and what a cache proved when it was made. Loads nothing.
+"""
+
+from localspec.engine import Context
+from localspec.engine.forgetting import Way
+from localspec.errors import PairRefused
+from localspec.pairs.header import Header
+from localspec.pairs.memory import Load
+from localspec.pairs.rollback import in_words, keeping
+from localspec.runtime.settings import RunSettings
+
+DRAFT_ROWS = 1
+USELESS = (Way.READING_AGAIN, Way.NONE)
+_WHY = {
+    Way.READING_AGAIN: "its cache forgets all or nothing, so each rejected guess would cost "
+    "reading the whole text again",
+    Way.NONE: "after a rejected guess its cache gives other logits than before",
+}
+
+
+def target_load(header: Header, settings: RunSettings, n_ctx: int) -> Load:
+    """Say how the target is loaded; with strict width a window's history stays in order, whole."""
+    kind = settings.target.kv
+    load = Load(n_ctx, kind, kind, rows=settings.max_gamma + 1)
+    return keeping(header, load, gamma=settings.max_gamma, whole=settings.strict)
+
+
+def draft_load(header: Header, settings: RunSettings, n_ctx: int) -> Load:
+    """Say how the draft is loaded; it takes back its own guesses, one by one."""
+    kind = settings.draft.kv
+    return keeping(header, Load(n_ctx, kind, kind, rows=DRAFT_ROWS), gamma=0)
+
+
+def can_speculate(context: Context) -> bool:
+    """Tell whether a rejected guess is taken back for less than it could ever save."""
+    return context.way not in USELESS
+
+
+def why_not(context: Context) -> str:
+    """Say why a file cannot be used for guessing."""
+    return f"{context.model.path.name} cannot take a guess back: {_WHY[context.way]}"
+
+
+def refuse_useless(context: Context) -> None:
+    """Refuse a cache that cannot forget.
+
+    Raises: PairRefused with the reason.
+    """
+    if not can_speculate(context):
+        raise PairRefused(why_not(context), "--plain runs it without guesses")
+
+
+def kept_words(context: Context, header: Header, load: Load) -> str:
+    """Say what taking back costs where a cache cannot just remove; empty where it can."""
+    words = in_words(header, load)
+    if context.way is Way.REMOVAL and load.swa_full:
+        return ""
+    return f"{context.model.path.name} takes rejected guesses back by {context.way}: {words}"
