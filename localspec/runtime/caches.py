@@ -3,7 +3,13 @@
 Knows headers, settings and what a cache proved when it was made. Loads nothing.
 """
 
-from localspec.engine import Context
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localspec.core.tokens import Tokens
+from localspec.engine import Context, ContextOptions, Model
 from localspec.engine.forgetting import Way
 from localspec.errors import PairRefused
 from localspec.pairs.header import Header
@@ -12,6 +18,13 @@ from localspec.pairs.rollback import in_words, keeping
 from localspec.runtime.settings import RunSettings
 
 DRAFT_ROWS = 1
+DISAGREES = 0.9
+_READ = 64
+_TEXT = (
+    "A short walk after lunch clears the head. Write a function that counts the words of a text "
+    "and returns the five most frequent ones, sorted by how often they occur. The river was high "
+    "that spring, and nobody had crossed it for a week."
+)
 USELESS = (Way.READING_AGAIN, Way.NONE)
 _WHY = {
     Way.READING_AGAIN: "its cache forgets all or nothing, so each rejected guess would cost "
@@ -50,6 +63,24 @@ def refuse_useless(context: Context) -> None:
     """
     if not can_speculate(context):
         raise PairRefused(why_not(context), "--plain runs it without guesses")
+
+
+def quantised_agreement(model: Model, options: ContextOptions) -> float:
+    """Say how often a draft guesses the same with its cache as with an f16 one, over some text."""
+    words = model.vocabulary.tokenize(_TEXT, special=False, bos=True)
+    ids = np.resize(np.array(words, np.int32), _READ)
+    plain = replace(options, kv_type_k="f16", kv_type_v="f16")
+    guesses = [_guesses(model, each, ids) for each in (options, plain)]
+    return float((guesses[0] == guesses[1]).mean())
+
+
+def _guesses(model: Model, options: ContextOptions, ids: Tokens) -> NDArray[np.intp]:
+    """Read a text half by half; give the likeliest id after each of the second half's."""
+    rows = len(ids) // 2
+    shape = replace(options, n_ctx=len(ids), max_rows=rows)
+    with Context(model, shape) as context:
+        context.extend(ids[:rows], 0)
+        return context.extend(ids[rows:], rows).argmax(axis=-1)
 
 
 def kept_words(context: Context, header: Header, load: Load) -> str:

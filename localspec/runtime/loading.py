@@ -18,9 +18,11 @@ from localspec.pairs.compat import compare
 from localspec.pairs.header import read_header
 from localspec.pairs.memory import Load
 from localspec.runtime.caches import (
+    DISAGREES,
     can_speculate,
     draft_load,
     kept_words,
+    quantised_agreement,
     refuse_useless,
     target_load,
     why_not,
@@ -160,9 +162,15 @@ def _draft(
     if model is None:
         return None
     load = draft_load(read_header(model.path), settings, settings.draft.context or target.capacity)
+    options = _draft_options(load, settings)
     with _optional(settings, notify):
-        draft = Context(model, _draft_options(load, settings))
+        draft = Context(model, options)
         refuse_useless(draft)
+        if load.kv_type_k != "f16" and (same := quantised_agreement(model, options)) < DISAGREES:
+            notify(
+                f"the draft's {load.kv_type_k} cache changes its guesses: {same:.0%} are those of "
+                "an f16 cache; leave --draft-kv out to compare"
+            )
         return draft
     return None
 
