@@ -1,6 +1,6 @@
 """Is text written far past a sliding window, with rejected guesses in every round, plain text?
 
-    python -m benchmarks.window --target gemma-3-270m-q4_k_m.gguf [--tokens 1000] [--short]
+    python -m benchmarks.window --target FILE.gguf [--tokens 1000] [--short] [--threads N]
 
 A prompt as long as the window, then `--tokens` greedy tokens under strict width: plain, by lookup,
 and by a drafter whose last guess is always wrong, so that every round takes something back. The
@@ -65,12 +65,16 @@ def main() -> None:
     parser.add_argument("--target", type=Path, required=True)
     parser.add_argument("--tokens", type=int, default=1000)
     parser.add_argument("--short", action="store_true")
+    parser.add_argument("--threads", type=int)
     parser.add_argument("--gammas", default=",".join(map(str, GAMMAS)))
     args = parser.parse_args()
     with Model.load(args.target) as model:
         n_ctx = model.n_swa + args.tokens + 2 * ROWS
         shape = ContextOptions(
-            n_ctx, strict_rows=None if args.short else ROWS, swa_full=not args.short
+            n_ctx,
+            threads=args.threads,
+            strict_rows=None if args.short else ROWS,
+            swa_full=not args.short,
         )
         print(f"{args.target.name}: window {model.n_swa}, context {n_ctx}, {memory(args, n_ctx)}")
         with Context(model, shape) as context:
