@@ -174,7 +174,7 @@ def _proven(sequence: Probed) -> tuple[Way, ...]:
     forgetting = sequence.forgetting
     forgetting.ways = (Way.REMOVAL,)
     ids = np.arange(min(3, sequence.capacity), dtype=np.int32)
-    tried = proof.trial(sequence, ids, min(2, sequence.max_rows))
+    tried = proof.trial(sequence, ids, min(len(ids) - 1, sequence.max_rows))
     if proof.takes_back_a_pass(sequence, tried):
         return (Way.REMOVAL, *(_slower(sequence, tried) if forgetting.slides else ()))
     forgetting.ways = (Way.SNAPSHOTS,)

@@ -82,7 +82,7 @@ def test_a_removal_that_is_only_claimed_is_not_believed(
         return Way.REMOVAL in self.ways
 
     monkeypatch.setattr(Forgetting, "_exactly", claims)
-    with Context(tiny_model, ContextOptions(n_ctx=64)) as context:
+    with Context(tiny_model, ContextOptions(n_ctx=128)) as context:
         assert context.forgetting.ways == (Way.CHECKPOINTS,)
         rejected_and_repeated(context)
 
