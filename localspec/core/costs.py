@@ -29,6 +29,7 @@ FIRST_VARIANCE = 0.3**2
 BELIEVED = 3
 CALL_GAIN = 0.1
 REBUILD = 8
+CONTEXT_STEP = 32
 DRIFT_MEMORY = 1 / 8
 DRIFTED = 1.1
 NOISE_BOUNDS = (0.03**2, 0.4**2)
@@ -69,7 +70,10 @@ class CostModel:
         self._catch_up: dict[str, _Level] = {}
         self._noise = FIRST_NOISE
         self._table: list[float] | None = None
+        self._grown: list[float] = []
+        self._growth_at = -1
         self._doubts: list[float] | None = None
+        self._doubts_at = 0
         self._plant(seed)
 
     def _plant(self, seed: CostSeed) -> None:
@@ -99,12 +103,19 @@ class CostModel:
             self._table = filled({**known, 1: 1.0}, self.max_rows)
         if not self._slopes:
             return self._table
-        slopes, shared = self._slopes, self._slope
-        one = 1.0 + slopes.get(1, shared) * context
-        return [
-            cost * (1.0 + slopes.get(rows, shared) * context) / one
-            for rows, cost in enumerate(self._table, 1)
-        ]
+        growth = self._growth(context)
+        return [cost * more for cost, more in zip(self._table, growth, strict=True)]
+
+    def _growth(self, context: int) -> list[float]:
+        """Give how much more than one row each count of rows has grown with the context."""
+        bucket = context // CONTEXT_STEP
+        if bucket != self._growth_at:
+            slopes, shared, context = self._slopes, self._slope, bucket * CONTEXT_STEP
+            one = 1.0 + slopes.get(1, shared) * context
+            every = range(1, self.max_rows + 1)
+            self._grown = [(1.0 + slopes.get(n, shared) * context) / one for n in every]
+            self._growth_at = bucket
+        return self._grown
 
     def doubts(self) -> list[float]:
         """Give the relative uncertainty of v(1), v(2), ...
@@ -112,7 +123,8 @@ class CostModel:
         That of rows never seen is a guess; kernels take rows in tiles of four, so a multiple of
         four may be cheaper than its neighbours tell.
         """
-        if self._doubts is None or self.passes % 8 == 0:
+        if self._doubts is None or self.passes >= self._doubts_at + REBUILD:
+            self._doubts_at = self.passes
             seen = sorted(self._rows) or [1]
             self._doubts = [self._doubt(rows, seen) for rows in range(1, self.max_rows + 1)]
         return self._doubts

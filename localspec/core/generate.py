@@ -141,7 +141,7 @@ class _Answer:
             other_s=seconds[2],
         )
         self._tell(step)
-        return step
+        return step if self.options.keep_laws else replace(step, laws=None)
 
     def _draft(self, plan: Plan) -> Draft:
         """Ask the planned drafters in turn; the first one that guesses anything is heard."""
@@ -153,6 +153,7 @@ class _Answer:
             limit,
             lambda law, i: self.judge.pick(law, position + i),
             self.speculation.policy.keep_going,
+            self.speculation.policy.worth_looking,
         )
         for i, name in enumerate(plan.order):
             drafter = self._drafters.get(name)
@@ -195,13 +196,14 @@ class _Answer:
             origins=(*(Origin.DRAFT,) * verdict.accepted, Origin.TARGET)[:end],
             position=position,
             drafter=draft.drafter,
+            draft_temperature=draft.temperature,
             drafted=len(draft),
             judged=judged,
             accepted=verdict.accepted,
             cut=len(kept) - end,
             overlaps=tuple(laws(i).overlap(draft.laws[i]) for i in range(judged)),
             guesses=draft.tokens,
-            laws=laws.kept(draft) if self.options.keep_laws else None,
+            laws=laws.kept(draft),
         )
 
     def _write(self, step: Step, position: int) -> None:
@@ -210,7 +212,7 @@ class _Answer:
         self.history.extend(step.tokens)
 
     def _tell(self, step: Step) -> None:
-        """Let policy and drafters learn."""
+        """Let policy and drafters learn; they see the laws, which are not kept unless asked for."""
         self.speculation.policy.observe(step)
         for drafter in tuple(self._drafters.values()):
             self._guarded(drafter, partial(drafter.observe, step))

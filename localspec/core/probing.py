@@ -7,15 +7,19 @@ from dataclasses import dataclass
 
 SHORTEST_WAIT = 4
 LONGEST_WAIT = 512
-RICH_WAIT = 12
+RICH_WAIT = 8
+RICH_SHARE = 0.04
 RICH = 1.0
-FIRST_CREDIT = 3.2
+FIRST_CREDIT = 2.6
+KNOWN_CREDIT = 1.2
+ALLOWANCE_FADES = 0.6
 MOST_CREDIT = 6.0
 CREDIT_SHARE = 0.008
 SAVED_SHARE = 0.1
 PLAIN_SHARE = 0.006
 PLAIN_GAPS = (12, 256)
 EARLY = 4
+CLEAR = 1.6
 
 
 @dataclass
@@ -50,9 +54,13 @@ class Backoff:
 
 @dataclass
 class Credit:
-    """What may be lost on probes: a little at first, then a share of the time and of savings."""
+    """What may be lost on probes: a little at first, then a share of the time and of savings.
+
+    `allowance`: what a new answer may lose; less with each answer in which no probe paid.
+    """
 
     balance: float = FIRST_CREDIT
+    allowance: float = FIRST_CREDIT / 2
 
     def earn(self, cost: float, saved: float = 0.0) -> None:
         """Earn with the time that a round took and with what it saved."""
@@ -60,13 +68,26 @@ class Credit:
         self.balance = min(self.balance + earned, MOST_CREDIT)
 
     def spend(self, loss: float) -> None:
-        """Pay for a probe; one that won pays nothing back, so luck buys no more of them."""
+        """Pay for what was lost; a gain pays nothing back, so luck buys no more of it."""
         self.balance -= max(loss, 0.0)
 
-    @property
-    def longest_wait(self) -> int:
-        """Bound the wait between probes: what was saved may be spent on looking more often."""
-        return RICH_WAIT if self.balance > RICH else LONGEST_WAIT
+    def charge(self, loss: float, stake: float, *, stood: bool) -> None:
+        """Pay for a probe: the `stake` it was expected to lose at least, unless all of it stood.
+
+        One that paid makes looking at a new answer worth it again.
+        """
+        self.spend(loss if stood else max(loss, stake))
+        if loss <= 0:
+            self.allowance = FIRST_CREDIT / 2
+
+    def longest_wait(self, loss: float) -> int:
+        """Bound the wait after a probe that lost so much.
+
+        What was saved may be spent on looking more often, up to a share of the time.
+        """
+        if self.balance <= RICH:
+            return LONGEST_WAIT
+        return min(max(int(loss / RICH_SHARE), RICH_WAIT), LONGEST_WAIT)
 
     def affords(self, loss: float) -> bool:
         """Say whether an expected loss is covered."""
@@ -74,14 +95,16 @@ class Credit:
 
     def renew(self) -> None:
         """Allow a little again for a new answer."""
-        self.balance = max(self.balance, FIRST_CREDIT / 2)
+        self.balance = max(self.balance, self.allowance)
+        self.allowance *= ALLOWANCE_FADES
 
 
 @dataclass
 class PlainPasses:
     """Plain passes that keep T(1) fresh, so spaced that they cost 0.6 % of the time.
 
-    The first one is at once, the next four closer, as one sample may be a spike.
+    The first one is at once, the next four closer, as one sample may be a spike; not where drafting
+    pays by so much that no spike could hide it.
     """
 
     since: int = -1
@@ -93,7 +116,7 @@ class PlainPasses:
             return True
         low, high = PLAIN_GAPS
         gap = min(max(int((1.0 - 1.0 / rate) / PLAIN_SHARE), low), high)
-        if self.taken <= EARLY:
+        if self.taken <= EARLY and rate < CLEAR:
             gap = max(gap >> (EARLY + 1 - self.taken), 2)
         return self.since >= gap
 

@@ -3,7 +3,7 @@
 Plain records; the decisions are elsewhere.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from localspec.core.probing import Backoff
@@ -12,6 +12,7 @@ from localspec.core.survival import Survival
 
 ROUND_MEMORY = 0.9
 ENOUGH_ROUNDS = 5.0
+LOOK_AGAIN = 4
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,14 @@ class DrafterFacts:
 
     `deterministic`: guesses are points, and one call costs the same whatever its length.
     `match` gives the length of the match behind the proposal being made, 0 without one.
+    `asks`: it asks before each pass if that is worth it, so a limit on its length would be in the
+    way of the moments when it is sure.
     """
 
     name: str
     deterministic: bool = False
     match: Callable[[], float] | None = None
+    asks: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,12 +45,21 @@ class Choice:
     saves_s: float | None = None
 
 
+@dataclass(frozen=True)
+class Probe:
+    """A length that would teach something, and what it is expected to lose."""
+
+    gamma: int
+    score: float
+    loss: float
+
+
 @dataclass
 class Standing:
     """One drafter's chances, costs and outlook.
 
     `read` ids of the history are in its cache; `reading` is the one-off cost of those that are not,
-    so it is part of what a probe risks, but not of what a round is worth.
+    so it is part of what a probe risks, but not of what a round is worth. `probe` is the cheapest.
     """
 
     facts: DrafterFacts
@@ -57,6 +70,8 @@ class Standing:
     read: int = 0
     reading: float = 0.0
     active: bool = False
+    stale: bool = True
+    probe: "Probe | None" = None
     _tokens: float = 0.0
     _spent: float = 0.0
     _rounds: float = 0.0
@@ -78,6 +93,11 @@ class Standing:
         self._rounds *= ROUND_MEMORY
 
     @property
+    def settled(self) -> bool:
+        """Say whether what was worked out for it a moment ago will do: nothing was judged since."""
+        return not self.stale and self.backoff.waited % LOOK_AGAIN != 0
+
+    @property
     def rate(self) -> float:
         """Give the better of what the mean promises and what choosing by law has given."""
         if self._rounds > ENOUGH_ROUNDS and self._changes == self.survival.changes:
@@ -90,6 +110,20 @@ class Standing:
         if self.active and not active:
             self.backoff.failed()
         self.active = active
+
+
+def choice_among(standings: Sequence[Standing], one_s: float | None) -> Choice:
+    """Give the drafter and gamma in use, or the best drafter with gamma 0."""
+    if not standings:
+        return Choice("", 0)
+    best = max(standings, key=lambda it: (it.active, it.rate))
+    outlook = best.outlook
+    gamma = outlook.gamma if best.active else 0
+    if one_s is None or not outlook.gamma:
+        return Choice(best.facts.name, gamma)
+    each_s = one_s / outlook.gamma
+    costs_s, saves_s = (outlook.cost - 1.0) * each_s, (outlook.tokens - 1.0) * each_s
+    return Choice(best.facts.name, gamma, costs_s, saves_s)
 
 
 @dataclass
@@ -117,3 +151,11 @@ class Round:
             if not silent and (point or not facts.deterministic):
                 return standing
         return None
+
+    def cost(self, drafted: int, standings: Mapping[str, Standing]) -> float:
+        """Give the usual cost of this round, which no spike distorts."""
+        cost = self.table[min(drafted, len(self.table) - 1)]
+        for name, asked in self.asked.items():
+            draft = standings[name].cost
+            cost += draft.call + asked * draft.token
+        return cost

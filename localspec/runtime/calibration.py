@@ -60,7 +60,7 @@ def calibrate(loaded: Loaded, *, clock: Clock = perf_counter) -> CostSeed:
 
 def known_costs(loaded: Loaded) -> CostSeed:
     """Give the kept calibration of this machine, engine and pair, or measure it now."""
-    path = _path(loaded)
+    path = kept_path(loaded)
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
         points = tuple(CostPoint(**point) for point in kept["passes"])
@@ -73,11 +73,15 @@ def known_costs(loaded: Loaded) -> CostSeed:
 
 def keep_costs(loaded: Loaded, seed: CostSeed) -> None:
     """Write a calibration; a cache that cannot be written is no reason to fail."""
-    path = _path(loaded)
+    write_kept(kept_path(loaded), json.dumps(asdict(seed)))
+
+
+def write_kept(path: Path, text: str) -> None:
+    """Write a file of the cache at once or not at all."""
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(asdict(seed)), encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)
     except OSError:
         with suppress(OSError):
@@ -98,7 +102,7 @@ def _pass_s(sequence: TokenSequence, start: int, rows: int, clock: Clock) -> flo
     return clock() - begun
 
 
-def _path(loaded: Loaded) -> Path:
+def kept_path(loaded: Loaded) -> Path:
     """Name the file by everything that a cost depends on."""
     models = [loaded.model, *([loaded.draft_model] if loaded.draft_model else [])]
     contexts = [loaded.target, *([loaded.draft] if loaded.draft else [])]

@@ -10,9 +10,12 @@ from localspec.core.adaptive import AdaptivePolicy, PolicyOptions
 from localspec.core.costs import CostModel
 from localspec.core.draft import Drafter
 from localspec.core.generate import Speculation
+from localspec.core.habits import merged
 from localspec.core.policy import BaselineSchedule, FixedPolicy, Policy
-from localspec.core.sampling import Sampler
+from localspec.core.rules import RuleName
+from localspec.core.sampling import Sampler, SamplingParams
 from localspec.core.standing import DrafterFacts
+from localspec.core.tempering import DraftTemperature
 from localspec.drafters.lookup import LookupDrafter
 from localspec.drafters.model import ModelDrafter
 from localspec.drafters.ngram import NgramDrafter
@@ -20,6 +23,7 @@ from localspec.drafters.ngram_table import NgramTable
 from localspec.errors import OptionError
 from localspec.runtime.caches import can_speculate, refuse_useless
 from localspec.runtime.calibration import known_costs
+from localspec.runtime.habits import Habits
 from localspec.runtime.loading import Loaded, Notify
 from localspec.runtime.settings import AUTO, LOOKUP, MODEL, NGRAM, NONE, RunSettings
 from localspec.runtime.texts import ngram_table, text_ids
@@ -28,9 +32,15 @@ from localspec.runtime.texts import ngram_table, text_ids
 class Workshop:
     """Make drafters once and keep them, so that a change of settings loads nothing."""
 
-    def __init__(self, loaded: Loaded, notify: Notify = lambda _text: None) -> None:
+    def __init__(
+        self, loaded: Loaded, notify: Notify = lambda _text: None, *, known: Habits | None = None
+    ) -> None:
         self._loaded = loaded
         self._notify = notify
+        self._habits = known or {}
+        self._at_work: tuple[str, AdaptivePolicy] | None = None
+        self._heat = DraftTemperature()
+        self._heated: SamplingParams | None = None
         self._lookup: LookupDrafter | None = None
         self._table: NgramTable | None = None
 
@@ -71,11 +81,24 @@ class Workshop:
         names = tuple(drafter.name for drafter in drafters)
         if settings.gamma is not None or not names:
             return FixedPolicy(settings.gamma or 0, names, schedule=BaselineSchedule())
-        return AdaptivePolicy(
+        self.habits()
+        law = law_name(settings)
+        policy = AdaptivePolicy(
             [_facts(drafter) for drafter in drafters],
             costs=self.costs,
             options=PolicyOptions(settings.max_gamma, fixed_order=settings.drafters != (AUTO,)),
+            habits=self._habits.get(law),
         )
+        self._at_work = law, policy
+        return policy
+
+    def habits(self) -> Habits:
+        """Give what is known of the drafters' acceptance, what was seen here included."""
+        if self._at_work is not None:
+            law, policy = self._at_work
+            self._habits = {**self._habits, law: merged(self._habits.get(law, {}), policy.habits)}
+            self._at_work = None
+        return self._habits
 
     @cached_property
     def costs(self) -> CostModel:
@@ -117,11 +140,27 @@ class Workshop:
         ours, theirs = loaded.model.vocabulary, loaded.draft_model.vocabulary
         usable = min(ours.usable, theirs.usable)
         banned = tuple(sorted(t for t in ours.banned | theirs.banned if t < usable))
-        return ModelDrafter(loaded.draft, Sampler(settings.sampling, usable, banned))
+        sampler = Sampler(settings.sampling, usable, banned, telling=True)
+        return ModelDrafter(loaded.draft, sampler, heat=self._temperature(settings))
+
+    def _temperature(self, settings: RunSettings) -> DraftTemperature | None:
+        """Fit the draft's sharpness where gamma is automatic; a fixed gamma is left as it is."""
+        if settings.gamma is not None or settings.sampling.greedy:
+            return None
+        if settings.sampling != self._heated:
+            self._heat, self._heated = DraftTemperature(), settings.sampling
+        return self._heat
 
 
 def _facts(drafter: Drafter) -> DrafterFacts:
     """Tell the policy what a drafter is like."""
     if isinstance(drafter, LookupDrafter):
         return DrafterFacts(drafter.name, True, lambda: float(drafter.match_length))
-    return DrafterFacts(drafter.name)
+    return DrafterFacts(drafter.name, asks=isinstance(drafter, ModelDrafter))
+
+
+def law_name(settings: RunSettings) -> str:
+    """Name what acceptance depends on besides the files."""
+    if settings.sampling.greedy:
+        return "greedy"
+    return "coupled" if settings.rule is RuleName.COUPLED else "sampled"

@@ -7,7 +7,7 @@ expected tokens of each round, so that luck does not decide a comparison.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from math import exp
+from math import exp, log
 from random import Random
 
 import numpy as np
@@ -39,9 +39,8 @@ def verify_cost(curve: Sequence[float], rows: int) -> float:
 
 @dataclass(frozen=True)
 class FakeDrafter:
-    """`chance(place, random)`: acceptance at a place of the text; `hit`: share of rounds with a
-    match; `telling`: its laws show how likely a token is; `soft`: labels are chances, not 0 or 1.
-    """
+    """`chance(place, random)`: acceptance at a place; `hit`: share of rounds with a match.
+    `telling` laws show the chance, `greedy` ones by their margin; `soft` labels are chances."""
 
     name: str
     seconds: float
@@ -51,6 +50,8 @@ class FakeDrafter:
     telling: bool = False
     soft: bool = False
     catch_up_s: float = 0.0
+    asks: bool = True
+    greedy: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,12 @@ class World:
 
     def policy(self, *, calibrated: bool = False) -> AdaptivePolicy:
         facts = [
-            DrafterFacts(it.name, it.deterministic, self._match(it) if it.deterministic else None)
+            DrafterFacts(
+                it.name,
+                it.deterministic,
+                self._match(it) if it.deterministic else None,
+                asks=it.asks and not it.deterministic,
+            )
             for it in self.drafters
         ]
         seed = self.seed() if calibrated else CostSeed()
@@ -124,6 +130,8 @@ class Text:
         if drafter.deterministic or not drafter.telling:
             return POINT
         top = min(max(self.chances[drafter.name][place], 0.05), 0.95)
+        if drafter.greedy:
+            return point(0, 2 * log(top / (1 - top)) + 2)
         return Distribution(np.array([0, 1]), np.array([top, 1 - top]))
 
 
@@ -186,6 +194,8 @@ class Simulation:
         count = 0
         while count < limit:
             if not drafter.deterministic:
+                if count and drafter.asks and not self.policy.worth_looking(count):
+                    break
                 drafted.seconds += drafter.seconds
             law = self.text.law(drafter, self.place + count)
             if not self.policy.keep_going(count, law):
@@ -254,6 +264,9 @@ class Always:
         return Plan(min(self.gamma, room), (self.name,)) if self.gamma and room > 0 else Plan()
 
     def keep_going(self, index: int, law: Distribution) -> bool:
+        return True
+
+    def worth_looking(self, index: int) -> bool:
         return True
 
     def observe(self, step: Step) -> None:

@@ -22,7 +22,7 @@ FLAT = CostSeed(tuple(CostPoint(n, 0, 0.01 + 0.001 * n) for n in range(1, 18)), 
 
 
 def eager(name: str) -> AdaptivePolicy:
-    return AdaptivePolicy([DrafterFacts(name)], costs=CostModel(FLAT))
+    return AdaptivePolicy([DrafterFacts(name, asks=True)], costs=CostModel(FLAT))
 
 
 @dataclass
@@ -37,6 +37,9 @@ class Timed:
 
     def keep_going(self, index: int, law: Distribution) -> bool:
         return self.inner.keep_going(index, law)
+
+    def worth_looking(self, index: int) -> bool:
+        return self.inner.worth_looking(index)
 
     def observe(self, step: Step) -> None:
         self.drafted.append(step.drafted)
