@@ -66,10 +66,8 @@ class AdaptivePolicy:
         }
         new = any(facts.name not in known for facts in drafters)
         self._credit = Credit() if new else Credit(KNOWN_CREDIT, KNOWN_CREDIT / 2)
-        self._plain = PlainPasses()
-        self._round = Round()
-        self._expected = -1
-        self._rounds = 0
+        self._plain, self._round = PlainPasses(), Round()
+        self._expected, self._rounds = -1, 0
         self._tokens = self._spent = 2.0
         self.price = 1.0
 
@@ -87,11 +85,7 @@ class AdaptivePolicy:
 
     def reason(self) -> str:
         """Say in numbers why it drafts, or does not."""
-        choice = self.chosen
-        if choice.costs_s is None or choice.saves_s is None:
-            return "nothing was measured yet" if self._standings else "there is no drafter"
-        costs, saves = choice.costs_s * 1e3, choice.saves_s * 1e3
-        return f"a draft token costs {costs:.1f} ms and saves {saves:.1f} ms"
+        return self.chosen.account
 
     def plan(self, position: int, room: int) -> Plan:
         """Choose whom to ask and for how much, or a plain pass."""
@@ -203,6 +197,8 @@ class AdaptivePolicy:
         now.asked[facts.name] = index + 1
         chance = survival.look(index, law, facts.match() if facts.match else 0.0)
         if standing is not now.forced and not worth_drawing(now, standing, index, chance=chance):
+            if index == 0 and facts.deterministic:
+                now.declined[facts.name] = int(law.ids[0])
             return False
         survival.drawn(chance)
         return True
@@ -243,9 +239,18 @@ class AdaptivePolicy:
             else:
                 it.backoff.tick()
                 it.fade()
-                it.survival.idle()
+                self._watch(it, step)
         self._plain.observe(step.drafted)
         self._expected = step.position + len(step.tokens)
+
+    def _watch(self, standing: Standing, step: Step) -> None:
+        """Hold a guess that was not submitted against what was written: a label for nothing."""
+        guess = self._round.declined.get(standing.facts.name)
+        if guess is None or not step.tokens:
+            standing.survival.idle()
+            return
+        standing.survival.learn((float(step.tokens[0] == guess),))
+        standing.stale = True
 
     def _settle(self, step: Step, cost: float) -> None:
         """Count an ordinary round towards the rate and towards its drafter's worth.

@@ -12,8 +12,7 @@ from localspec.core.stopping import best_length, of_length
 
 EASY = 0.97
 """Acceptance that a probe hopes for: the text may have become easy since."""
-LOSS_WEIGHT = 2.0
-IDLE = 24
+LOSS_WEIGHT = 6.0
 DOUBTFUL = 0.08
 HOPE = 0.4
 
@@ -44,13 +43,13 @@ class Bid:
 def parked_probe(standings: Iterable[Standing], terms: Terms, credit: Credit) -> Bid | None:
     """Choose among drafters whose wait is over one that could pay on easy text.
 
-    They are parked, or thought to pay but refused at every match they showed lately.
+    Copies need no probe: what they would have guessed is known, and so is what was written.
     """
     if credit.balance <= 0:
         return None
     best: Standing | None = None
     for standing in standings:
-        if not standing.backoff.due() or (standing.active and not _refused(standing)):
+        if standing.active or standing.facts.match or not standing.backoff.due():
             continue
         if standing.probe is None:
             standing.probe = _cheapest(standing, terms, credit)
@@ -59,11 +58,6 @@ def parked_probe(standings: Iterable[Standing], terms: Terms, credit: Credit) ->
         if best is None or best.probe is None or standing.probe.score > best.probe.score:
             best = standing
     return Bid(best, best.probe.gamma, best.probe.loss) if best and best.probe else None
-
-
-def _refused(standing: Standing) -> bool:
-    """Say whether a copy that should pay was refused at every match it showed lately."""
-    return standing.facts.match is not None and standing.backoff.waited > IDLE
 
 
 def _cheapest(standing: Standing, terms: Terms, credit: Credit) -> Probe | None:

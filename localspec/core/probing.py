@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 SHORTEST_WAIT = 4
 LONGEST_WAIT = 512
-RICH_WAIT = 8
-RICH_SHARE = 0.04
+RICH_WAIT = 3
+RICH_SHARE = 0.06
 RICH = 1.0
 FIRST_CREDIT = 2.6
 KNOWN_CREDIT = 1.2

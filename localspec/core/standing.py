@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from localspec.core.probing import Backoff
 from localspec.core.stopping import NOTHING, DraftCost, Outlook, StopRule
 from localspec.core.survival import Survival
+from localspec.core.tokens import Token
 
 ROUND_MEMORY = 0.9
 ENOUGH_ROUNDS = 5.0
@@ -44,6 +45,16 @@ class Choice:
     costs_s: float | None = None
     saves_s: float | None = None
 
+    @property
+    def account(self) -> str:
+        """Put the account into words."""
+        if not self.drafter:
+            return "there is no drafter"
+        if self.costs_s is None or self.saves_s is None:
+            return "nothing was measured yet"
+        costs, saves = self.costs_s * 1e3, self.saves_s * 1e3
+        return f"a draft token costs {costs:.1f} ms and saves {saves:.1f} ms"
+
 
 @dataclass(frozen=True)
 class Probe:
@@ -78,10 +89,14 @@ class Standing:
     _changes: int = 0
 
     def note(self, tokens: float, cost: float) -> None:
-        """Remember what a round was worth by the chances that were seen in it."""
+        """Remember what a round was worth by the chances that were seen in it.
+
+        The round that showed a change was judged by chances that no longer hold.
+        """
         if self._changes != self.survival.changes:
             self._changes = self.survival.changes
             self._tokens = self._spent = self._rounds = 0.0
+            return
         self._tokens = ROUND_MEMORY * self._tokens + tokens
         self._spent = ROUND_MEMORY * self._spent + cost
         self._rounds = ROUND_MEMORY * self._rounds + 1.0
@@ -128,7 +143,10 @@ def choice_among(standings: Sequence[Standing], one_s: float | None) -> Choice:
 
 @dataclass
 class Round:
-    """The round being planned, drafted and judged. `asked` counts laws shown by drafter."""
+    """The round being planned, drafted and judged.
+
+    `asked` counts laws shown by drafter; `declined` are the first guesses that nobody paid for.
+    """
 
     position: int = 0
     table: Sequence[float] = (1.0, 1.0)
@@ -140,6 +158,7 @@ class Round:
     asker: Standing | None = None
     rule: StopRule | None = None
     asked: dict[str, int] = field(default_factory=dict)
+    declined: dict[str, Token] = field(default_factory=dict)
 
     def next_asker(self, point: bool) -> Standing | None:
         """Find who asks: the next in order that can have made a law that is a point, or not."""

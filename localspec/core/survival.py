@@ -15,9 +15,9 @@ MEMORY = 0.995
 PLACE_MEMORY = 0.99
 PLACE_SHRINK = 20.0
 SHIFT = 3.0
-BEYOND_DOUBT = 8.0
+BEYOND_DOUBT = 6.0
 LEAST_COUNT = 8.0
-OLD_WEIGHT = 3.0
+FRESH_WEIGHT = 1.0
 IDLE = 0.99
 SHARP_POINT = (log(1.02 / 0.02), 0.0)
 FIRST_WEIGHTS = (0.3, 0.0, 0.5, 0.0)
@@ -180,10 +180,9 @@ class Survival:
                 self._forget(alarm)
 
     def _forget(self, alarm: "_Alarm") -> None:
-        """Start again from the labels since the change, and a little of the old mean."""
+        """Start again from the labels since the change: the old mean is what they disproved."""
         self.changes += 1
-        kept = OLD_WEIGHT * self.mean
-        self._hits, self._count = kept + alarm.hits, OLD_WEIGHT + alarm.count
+        self._hits, self._count = 0.5 * FRESH_WEIGHT + alarm.hits, FRESH_WEIGHT + alarm.count
         self._place_hits = [0.0] * PLACES
         self._place_count = [0.0] * PLACES
         for each in self._alarms:

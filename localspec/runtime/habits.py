@@ -6,6 +6,7 @@ Knows a file in the cache and the date. A habit weighs half as much after a mont
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -38,7 +39,8 @@ def keep_habits(loaded: Loaded, habits: Habits, *, clock: Clock = time.time) -> 
     if not habits:
         return
     found = {law: {name: asdict(it) for name, it in kept.items()} for law, kept in habits.items()}
-    write_kept(_path(loaded), json.dumps({"at": clock(), "habits": found}))
+    with suppress(OSError):
+        write_kept(_path(loaded), json.dumps({"at": clock(), "habits": found}))
 
 
 def _habit(found: Mapping[str, float]) -> Habit:

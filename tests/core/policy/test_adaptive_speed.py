@@ -17,10 +17,12 @@ from tests.core.policy.policy_worlds import (
     SMOL_BF16,
     SMOL_PURE,
     STEEP,
-    Always,
     FakeDrafter,
+    Simulation,
+    Text,
     World,
     alternating,
+    always,
     best_fixed,
     constant,
     mixed,
@@ -48,7 +50,7 @@ def ratio_to_best(world: World, *, tokens: int) -> float:
 
 
 def ratio_to_plain(world: World, *, tokens: int, calibrated: bool) -> float:
-    plain = simulate(world, Always("", 0), tokens=tokens, seed=0).rate
+    plain = simulate(world, always("", 0), tokens=tokens, seed=0).rate
     runs = [
         simulate(world, world.policy(calibrated=calibrated), tokens=tokens, seed=s) for s in SEEDS
     ]
@@ -167,6 +169,23 @@ TELLING = {
 def test_a_draft_that_knows_when_it_is_sure_beats_every_fixed_choice(name: str) -> None:
     """Its law, or how far the likeliest id is above the next, says when to go on."""
     assert ratio_to_best(TELLING[name], tokens=3000) > 1.0
+
+
+@pytest.mark.parametrize("name", CHANGING)
+def test_a_change_of_kind_is_followed_within_a_few_passes(name: str) -> None:
+    """F08: easy text is drafted again, and hard text left alone, after the median change."""
+    world = CHANGING[name]
+    simulation = Simulation(Text(world, 3000, 0), world.policy(calibrated=True), 0)
+    passes: dict[int, list[int]] = {}
+    while simulation.run.tokens < 3000:
+        stretch = simulation.place // 50
+        passes.setdefault(stretch, []).append(simulation.round(1000).drafted)
+    easy = [passes[at] for at in range(4, 58, 2) if at in passes]
+    hard = [passes[at] for at in range(5, 58, 2)]
+    found = [next((i for i, drafted in enumerate(each) if drafted >= 3), 50) for each in easy]
+    left = [next((i for i, drafted in enumerate(each) if drafted < 3), 50) for each in hard]
+    assert median(found) <= 8
+    assert median(left) <= 5
 
 
 def test_on_a_curve_where_a_change_of_kind_pays_little_nothing_is_lost_against_plain() -> None:

@@ -9,10 +9,10 @@ from localspec.core.survival import Survival
 from tests.core.policy.policy_worlds import (
     GPU,
     QWEN_PURE,
-    Always,
     Simulation,
     Text,
     World,
+    always,
     best_fixed,
     simulate,
 )
@@ -55,7 +55,7 @@ def test_a_run_leaves_a_habit() -> None:
 def test_a_draft_known_to_be_hopeless_costs_a_first_answer_three_percent_at_most(name: str) -> None:
     world = HOPELESS[name]
     habits = {it.name: Habit(0.0, 200.0) for it in world.drafters}
-    plain = simulate(world, Always("", 0), tokens=60, seed=0).rate
+    plain = simulate(world, always("", 0), tokens=60, seed=0).rate
     assert simulate(world, knowing(world, habits), tokens=60, seed=0).rate >= 0.97 * plain
 
 
@@ -77,7 +77,7 @@ def test_a_wrong_habit_is_unlearned() -> None:
 def test_short_answers_one_after_another_lose_less_and_less_on_a_hopeless_draft() -> None:
     """Each answer is looked at anew, but not for as much as the first."""
     world = HOPELESS["135M pure, both wrong"]
-    plain = simulate(world, Always("", 0), tokens=60, seed=0).rate
+    plain = simulate(world, always("", 0), tokens=60, seed=0).rate
     policy = world.policy(calibrated=True)
     text = Text(world, 700, 0)
     rates = []
