@@ -1,12 +1,12 @@
 """Is `auto` nearly as fast as the best fixed choice, and never slower than plain decoding?
 
     python -m benchmarks.policy [--target T.gguf --draft D.gguf] [--pure] [--temps 0,0.7]
-                                [--minutes 6] [--top 3] [--json FILE] [--rewrite]
+                                [--minutes 6] [--top 2] [--json FILE] [--rewrite]
 
 Seven kinds of text. Replay of plain answers predicts every fixed choice (the draft model at gamma 1
 to 8, lookup at 1 to 15, their chain); the best few of each kind are measured: for each prompt,
 plain decoding, they and `auto` answer in turn within one run, prompt after prompt until the minutes
-of a temperature are over (`--top 99` measures all). Printed for each kind: every arm over plain,
+of a temperature are over, each kind at least once (`--top 99` measures all choices). Printed for each kind: every arm over plain,
 `auto` over the best fixed choice known afterwards (plain counts as one) with its 95 % interval over
 prompts, and the same with passes priced by the measured curve, which leaves the machine's noise
 out. The winner among noisy arms is too fast by its luck, so `auto/best` errs to the low side.
@@ -56,15 +56,16 @@ def main() -> None:
         print(f"cost of 1, 2, ... rows: {curve}; of a drafted token: {ratios}", flush=True)
         for temp in map(float, args.temps.split(",")):
             terms = Terms(temp, 60 * args.minutes, args.tokens, args.top)
-            laps = (
-                _rewriting(runtime, terms) if args.rewrite else _laps(runtime, terms, args, costs)
-            )
-            Race(runtime, terms).run(laps, perf_counter() + terms.seconds)
+            end = perf_counter() + terms.seconds
+            if args.rewrite:
+                laps = _rewriting(runtime, terms)
+            else:
+                laps = _laps(runtime, terms, args.kinds.split(","), costs)
+            Race(runtime, terms).run(laps, end)
             tables.append(report(laps, temp, costs))
     if args.json:
-        args.json.write_text(
-            json.dumps({"costs": costs.verify_costs(), "tables": tables}, indent=1)
-        )
+        found = {"costs": costs.verify_costs(), "tables": tables}
+        args.json.write_text(json.dumps(found, indent=1))
 
 
 def _arguments() -> argparse.Namespace:
@@ -76,7 +77,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--pure", action="store_true", help="use pure Q4_0 layouts of both files")
     parser.add_argument("--temps", default="0,0.7")
     parser.add_argument("--kinds", default=",".join(KINDS))
-    parser.add_argument("--minutes", type=float, default=5.0, help="measuring, a temperature")
+    parser.add_argument("--minutes", type=float, default=6.0, help="for each temperature")
     parser.add_argument("--tokens", type=int, default=96, help="longest answer")
     parser.add_argument("--top", type=int, default=2, help="fixed choices to measure, by replay")
     parser.add_argument("--rule", default="coupled", choices=[str(rule) for rule in RuleName])

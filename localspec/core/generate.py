@@ -83,6 +83,7 @@ class _Answer:
     judge: Judge
     history: TokenBuffer
     _notices: list[Notice] = field(default_factory=list)
+    _learning_s: float = 0.0
 
     def __post_init__(self) -> None:
         self._sampler = Sampler(self.options.sampling, self.options.usable, self.options.banned)
@@ -117,7 +118,10 @@ class _Answer:
             yield self._notices.pop(0)
 
     def round(self) -> Step:
-        """Do one round: plan, draft, verify, judge, write."""
+        """Do one round: plan, draft, verify, judge, write.
+
+        What learning takes is counted in the next round: it learns from this round's step.
+        """
         clock = self.speculation.clock
         begun = clock()
         position = len(self.history)
@@ -132,15 +136,16 @@ class _Answer:
         verdict = self.judge.judge(Guess(draft.tokens, draft.laws), laws, position)
         step = self._step(draft, verdict, laws, position)
         self._write(step, position)
-        seconds = drafted_at - begun, verified_at - drafted_at, clock() - verified_at
+        done = clock()
         step = replace(
             step,
             baseline=plan.baseline,
-            draft_s=seconds[0],
-            verify_s=seconds[1],
-            other_s=seconds[2],
+            draft_s=drafted_at - begun,
+            verify_s=verified_at - drafted_at,
+            other_s=done - verified_at + self._learning_s,
         )
         self._tell(step)
+        self._learning_s = clock() - done
         return step if self.options.keep_laws else replace(step, laws=None)
 
     def _draft(self, plan: Plan) -> Draft:
