@@ -6,10 +6,11 @@
 Seven kinds of text. Replay of plain answers predicts every fixed choice (the draft model at gamma 1
 to 8, lookup at 1 to 15, their chain); the best few of each kind are measured: for each prompt,
 plain decoding, they and `auto` answer in turn within one run, prompt after prompt until the minutes
-of a temperature are over, each kind at least once (`--top 99` measures all choices). Printed for each kind: every arm over plain,
-`auto` over the best fixed choice known afterwards (plain counts as one) with its 95 % interval over
-prompts, and the same with passes priced by the measured curve, which leaves the machine's noise
-out. The winner among noisy arms is too fast by its luck, so `auto/best` errs to the low side.
+of a temperature are over, each kind at least once (`--top 99` measures all choices). Printed for
+each kind: every arm over plain, `auto` over the best fixed choice known afterwards (plain counts as
+one) with its 95 % interval over prompts, and the same with passes priced by the measured curve,
+which leaves the machine's noise out. The winner among noisy arms is too fast by its luck, so
+`auto/best` errs to the low side.
 `--rewrite`: one task alone, 60 given lines of code with one name changed. At a temperature above 0
 the coupled rule judges, so that all arms write the same text.
 """
