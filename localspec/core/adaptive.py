@@ -29,6 +29,7 @@ FEW_ROWS = 2
 BLIND_PROBE = 3
 KNOWN_PROBE = 8
 HARDLY_KNOWN = 8.0
+CHEAP = 0.25
 
 
 @dataclass(frozen=True)
@@ -253,10 +254,7 @@ class AdaptivePolicy:
         standing.stale = True
 
     def _settle(self, step: Step, cost: float) -> None:
-        """Count an ordinary round towards the rate and towards its drafter's worth.
-
-        What the first guesses of a drafter lose is paid for like a probe: that is what they are.
-        """
+        """Count an ordinary round; what a drafter's first guesses lose is paid for like a probe."""
         now = self._round
         expected, saved = 1.0, 0.0
         if now.asker is not None and now.asker.facts.name in now.asked:
@@ -271,9 +269,10 @@ class AdaptivePolicy:
             self._spent = RATE_MEMORY * self._spent + cost
 
     def _settle_probe(self, standing: Standing, step: Step, cost: float) -> None:
-        """Pay for a probe; wait longer for the next one unless this one paid, or all stood."""
+        """Pay for a probe; wait longer for the next unless it paid, or all stood for little."""
         self._credit.earn(cost)
-        loss, stood = cost * self.price - step.accepted - 1, 0 < step.drafted == step.accepted
+        loss = cost * self.price - step.accepted - 1
+        stood = 0 < step.drafted == step.accepted and loss < CHEAP
         if standing.active:
             self._credit.spend(self._round.stake)
         else:
@@ -282,7 +281,7 @@ class AdaptivePolicy:
         if loss <= 0 or stood:
             standing.backoff.reset()
         elif not standing.active:
-            standing.backoff.failed(self._credit.longest_wait(loss))
+            standing.backoff.failed(self._credit.longest_wait(self._round.stake))
 
     def _learn_costs(self, step: Step) -> None:
         """Tell the cost model what this pass and this draft took."""

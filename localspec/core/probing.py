@@ -5,9 +5,8 @@ Knows counts of rounds and costs in one-row passes. Does not know what is found 
 
 from dataclasses import dataclass
 
-SHORTEST_WAIT = 4
+SHORTEST_WAIT = 3
 LONGEST_WAIT = 512
-RICH_WAIT = 3
 RICH_SHARE = 0.06
 RICH = 1.0
 FIRST_CREDIT = 2.6
@@ -80,14 +79,13 @@ class Credit:
         if loss <= 0:
             self.allowance = FIRST_CREDIT / 2
 
-    def longest_wait(self, loss: float) -> int:
-        """Bound the wait after a probe that lost so much.
+    def longest_wait(self, stake: float) -> int:
+        """Bound the wait after a probe that was expected to lose `stake`.
 
-        What was saved may be spent on looking more often, up to a share of the time.
+        So long that the credit earned in it pays for the next one; where much was saved, shorter.
         """
-        if self.balance <= RICH:
-            return LONGEST_WAIT
-        return min(max(int(loss / RICH_SHARE), RICH_WAIT), LONGEST_WAIT)
+        share = RICH_SHARE if self.balance > RICH else CREDIT_SHARE
+        return min(max(int(stake / share), SHORTEST_WAIT), LONGEST_WAIT)
 
     def affords(self, loss: float) -> bool:
         """Say whether an expected loss is covered."""
