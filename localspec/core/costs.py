@@ -38,6 +38,11 @@ CATCH_UP_RATIO = 0.12
 SHORT_LAG = 4
 
 
+def _possible(cost: float, rows: int) -> float:
+    """Keep v(n) between one pass of one row and n of them; beyond, something was mismeasured."""
+    return min(max(cost, 1.0), float(rows))
+
+
 @dataclass
 class _Level:
     """The logarithm of one cost at the machine's usual speed, with its variance."""
@@ -77,17 +82,24 @@ class CostModel:
         self._plant(seed)
 
     def _plant(self, seed: CostSeed) -> None:
-        """Take a calibration in: a level and a slope with context for every count of rows."""
+        """Take a calibration in: a level and a slope with context for every count of rows.
+
+        No pass is cheaper than that of one row. Where one seems to be, the machine was busy, and
+        all of it is in doubt.
+        """
         by_rows: dict[int, list[CostPoint]] = {}
         for point in seed.passes:
             by_rows.setdefault(point.rows, []).append(point)
         fits = {rows: fitted(points) for rows, points in by_rows.items() if rows <= self.max_rows}
         self._slopes = {rows: slope for rows, (_, slope) in fits.items() if slope is not None}
         self._slope = median(self._slopes.values()) if self._slopes else 0.0
+        least = min((base for base, _ in fits.values()), default=1.0)
+        excess = log(fits[1][0] / least) if 1 in fits else 0.0
+        variance = SEED_VARIANCE + excess * excess
         for rows, (base, _) in fits.items():
-            self._rows[rows] = _Level(log(base), SEED_VARIANCE, seen=True)
+            self._rows[rows] = _Level(log(least if rows == 1 else base), variance, seen=True)
         for name, seconds in seed.drafts.items():
-            self._drafts[name] = _Level(log(max(seconds, 1e-7)), SEED_VARIANCE, seen=True)
+            self._drafts[name] = _Level(log(max(seconds, 1e-7)), variance, seen=True)
 
     @property
     def measured(self) -> int:
@@ -100,7 +112,8 @@ class CostModel:
             levels = self._rows
             base = levels[1].value if 1 in levels else self._missing_base()
             known = {rows: exp(level.value - base) for rows, level in levels.items()}
-            self._table = filled({**known, 1: 1.0}, self.max_rows)
+            table = filled({**known, 1: 1.0}, self.max_rows)
+            self._table = [_possible(cost, rows) for rows, cost in enumerate(table, 1)]
         if not self._slopes:
             return self._table
         growth = self._growth(context)
@@ -181,10 +194,11 @@ class CostModel:
 
     def _retouch(self, rows: int) -> None:
         """Bring the table up to date in one place; now and then, or when T(1) moved, anew."""
-        if self._table is None or rows == 1 or 1 not in self._rows or self.passes % REBUILD == 0:
+        base = self._rows.get(1)
+        if self._table is None or rows == 1 or base is None or self.passes % REBUILD == 0:
             self._table = None
         else:
-            self._table[rows - 1] = exp(self._rows[rows].value - self._rows[1].value)
+            self._table[rows - 1] = _possible(exp(self._rows[rows].value - base.value), rows)
 
     def saw_call(self, name: str, seconds: float) -> None:
         """Learn what a call of a drafter that runs no model took: no sign of the engine's speed."""

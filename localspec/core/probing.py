@@ -18,7 +18,7 @@ SAVED_SHARE = 0.1
 PLAIN_SHARE = 0.006
 PLAIN_GAPS = (12, 256)
 EARLY = 4
-CLEAR = 1.6
+CLEAR = 2.4
 
 
 @dataclass
@@ -101,8 +101,8 @@ class Credit:
 class PlainPasses:
     """Plain passes that keep T(1) fresh, so spaced that they cost 0.6 % of the time.
 
-    The first one is at once, the next four closer, as one sample may be a spike; not where drafting
-    pays by so much that no spike could hide it.
+    The first one is at once, the next four closer, as one sample may be a spike, and a calibration
+    wrong; two where drafting pays by so much that neither could hide it.
     """
 
     since: int = -1
@@ -114,8 +114,9 @@ class PlainPasses:
             return True
         low, high = PLAIN_GAPS
         gap = min(max(int((1.0 - 1.0 / rate) / PLAIN_SHARE), low), high)
-        if self.taken <= EARLY and rate < CLEAR:
-            gap = max(gap >> (EARLY + 1 - self.taken), 2)
+        early = EARLY if rate < CLEAR else EARLY // 2
+        if self.taken <= early:
+            gap = max(gap >> (early + 1 - self.taken), 2)
         return self.since >= gap
 
     def observe(self, drafted: int) -> None:

@@ -34,8 +34,9 @@ Clock = Callable[[], float]
 def calibrate(loaded: Loaded, *, clock: Clock = perf_counter) -> CostSeed:
     """Measure passes of several widths at a short context, and a drafted token.
 
-    Widths take turns, so that a slow moment hits them all; it stops early when the budget of
-    seconds is spent. Leaves both caches empty.
+    Widths take turns, so that a slow moment hits them all, and the least of each counts: other
+    programs can only add. It stops early when the budget of seconds is spent. Leaves both caches
+    empty.
     """
     end = clock() + BUDGET_S
     taken: dict[int, list[float]] = {}
@@ -54,8 +55,8 @@ def calibrate(loaded: Loaded, *, clock: Clock = perf_counter) -> CostSeed:
             drafted += [_pass_s(loaded.draft, start + i, 1, clock) for i in range(ahead)]
     for sequence in sequences:
         sequence.rewind(0)
-    points = tuple(CostPoint(count, start, median(seen)) for count, seen in taken.items())
-    return CostSeed(points, {MODEL: median(drafted)} if drafted else {})
+    points = tuple(CostPoint(count, start, min(seen)) for count, seen in taken.items())
+    return CostSeed(points, {MODEL: median(sorted(drafted)[:ahead])} if drafted else {})
 
 
 def known_costs(loaded: Loaded) -> CostSeed:
