@@ -155,7 +155,7 @@ class Workshop:
 def _facts(drafter: Drafter) -> DrafterFacts:
     """Tell the policy what a drafter is like."""
     if isinstance(drafter, LookupDrafter):
-        return DrafterFacts(drafter.name, True, lambda: float(drafter.match_length))
+        return DrafterFacts(drafter.name, True, lambda: drafter.evidence)
     return DrafterFacts(drafter.name, asks=isinstance(drafter, ModelDrafter))
 
 
