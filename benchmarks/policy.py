@@ -11,7 +11,8 @@ each kind: every arm over plain, `auto` over the best fixed choice known afterwa
 one) with its 95 % interval over prompts, and the same with passes priced by the measured curve,
 which leaves the machine's noise out. The winner among noisy arms is too fast by its luck, so
 `auto/best` errs to the low side.
-`--rewrite`: one task alone, 60 given lines of code with one name changed. At a temperature above 0
+`auto` keeps one policy over all answers, as a conversation does; with `--fresh` each kind begins with
+what calibration tells and nothing else. `--rewrite`: one task alone, 60 given lines of code with one name changed. At a temperature above 0
 the coupled rule judges, so that all arms write the same text.
 """
 
@@ -56,7 +57,7 @@ def main() -> None:
         ratios = ", ".join(f"{name} {costs.cost_ratio(name) or 0:.3f}" for name in costs.drafts)
         print(f"cost of 1, 2, ... rows: {curve}; of a drafted token: {ratios}", flush=True)
         for temp in map(float, args.temps.split(",")):
-            terms = Terms(temp, 60 * args.minutes, args.tokens, args.top)
+            terms = Terms(temp, 60 * args.minutes, args.tokens, args.top, fresh=args.fresh)
             end = perf_counter() + terms.seconds
             if args.rewrite:
                 laps = _rewriting(runtime, terms)
@@ -82,6 +83,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--tokens", type=int, default=96, help="longest answer")
     parser.add_argument("--top", type=int, default=2, help="fixed choices to measure, by replay")
     parser.add_argument("--rule", default="coupled", choices=[str(rule) for rule in RuleName])
+    parser.add_argument("--fresh", action="store_true", help="a new policy for every kind")
     parser.add_argument("--rewrite", action="store_true")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()

@@ -29,13 +29,18 @@ COPIES = (*GAMMAS, 11, 15)
 
 @dataclass(frozen=True)
 class Terms:
-    """What a race is run under. `top`: how many fixed choices of each kind are measured."""
+    """What a race is run under.
+
+    `top`: how many fixed choices of each kind are measured; `fresh`: `auto` begins anew with every
+    kind, instead of keeping one policy over all of them as a conversation does.
+    """
 
     temperature: float
     seconds: float
     tokens: int
     top: int
     seed: int = 1
+    fresh: bool = False
 
 
 @dataclass
@@ -170,7 +175,8 @@ class Race:
         return take(slot, generate(target, slot.prompt.ids, options, speculation=speculation))
 
     def _speculation(self, arm: Arm, kind: str) -> Speculation:
-        """Keep drafters and policy as long as a kind lasts, as one conversation would."""
+        """Keep drafters and policy from answer to answer."""
+        kind = kind if self.terms.fresh else ""
         known = self._known.get((arm, kind))
         if known is None:
             sampling = replace(self.runtime.settings.sampling, temperature=arm.temperature)
