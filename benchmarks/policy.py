@@ -11,9 +11,11 @@ each kind: every arm over plain, `auto` over the best fixed choice known afterwa
 one) with its 95 % interval over prompts, and the same with passes priced by the measured curve,
 which leaves the machine's noise out. The winner among noisy arms is too fast by its luck, so
 `auto/best` errs to the low side.
-`auto` keeps one policy over all answers, as a conversation does; with `--fresh` each kind begins with
-what calibration tells and nothing else. `--rewrite`: one task alone, 60 given lines of code with one name changed. At a temperature above 0
-the coupled rule judges, so that all arms write the same text.
+
+`auto` keeps one policy over all answers, as a conversation does; with `--fresh` each kind begins
+with what calibration tells and nothing else. At a temperature above 0 the coupled rule judges, so
+that all arms write the same text. `--rewrite`: one task alone, 60 given lines of code with one name
+changed.
 """
 
 import argparse
