@@ -16,7 +16,7 @@ from localspec.runtime.settings import PairFiles, Placement, RunSettings
 from localspec.runtime.speculation import law_name
 from tests.conftest import TinyPair
 
-PROMPT = np.array([0, *range(40, 60)], np.int32)
+PROMPT = np.array([0, *range(40, 60), *range(40, 60)], np.int32)
 HABITS = {"greedy": {"model": Habit(0.7, 200.0)}}
 
 
@@ -30,6 +30,7 @@ def settings(tiny_pair: TinyPair, cache: None) -> RunSettings:
     files = PairFiles(tiny_pair.target, tiny_pair.draft, "tiny")
     return RunSettings(
         files,
+        drafters=("lookup",),
         sampling=SamplingParams(temperature=0),
         max_tokens=60,
         target=Placement(context=256),
@@ -45,26 +46,25 @@ def answered(runtime: Runtime) -> Tally:
 
 
 def test_what_was_judged_in_one_session_is_known_in_the_next(settings: RunSettings) -> None:
-    chain = replace(settings, drafters=("model",))
-    with open_runtime(chain, lambda _note: None) as runtime:
+    """Guesses that were not submitted count too: what was written judges them."""
+    with open_runtime(settings, lambda _note: None) as runtime:
         judged = answered(runtime).judged
         assert kept_habits(runtime.loaded) == {}
-    with open_runtime(chain, lambda _note: None) as runtime:
+    with open_runtime(settings, lambda _note: None) as runtime:
         found = kept_habits(runtime.loaded)
-        assert found["greedy"]["model"].count == pytest.approx(judged, rel=1e-3)
+        assert found["greedy"]["lookup"].count >= max(judged, 1) - 0.01
 
 
 def test_a_change_of_settings_forgets_nothing(settings: RunSettings) -> None:
-    chain = replace(settings, drafters=("model",))
-    with open_runtime(chain, lambda _note: None) as runtime:
-        judged = answered(runtime).judged
+    with open_runtime(settings, lambda _note: None) as runtime:
+        answered(runtime)
         runtime.set_drafters(("none",))
-        runtime.set_drafters(("model",))
-        judged += answered(runtime).judged
         runtime.remember()
-        assert kept_habits(runtime.loaded)["greedy"]["model"].count == pytest.approx(
-            judged, rel=1e-3
-        )
+        before = kept_habits(runtime.loaded)["greedy"]["lookup"].count
+        runtime.set_drafters(("lookup",))
+        answered(runtime)
+        runtime.remember()
+        assert kept_habits(runtime.loaded)["greedy"]["lookup"].count > before > 0
 
 
 def test_a_habit_halves_in_a_month(settings: RunSettings) -> None:
