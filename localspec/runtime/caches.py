@@ -80,7 +80,8 @@ def _guesses(model: Model, options: ContextOptions, ids: Tokens) -> NDArray[np.i
     shape = replace(options, n_ctx=len(ids), max_rows=rows)
     with Context(model, shape) as context:
         context.extend(ids[:rows], 0)
-        return context.extend(ids[rows:], rows).argmax(axis=-1)
+        likeliest: NDArray[np.intp] = context.extend(ids[rows:], rows).argmax(axis=-1)
+        return likeliest
 
 
 def kept_words(context: Context, header: Header, load: Load) -> str:
