@@ -18,6 +18,7 @@ from localspec.engine.batch import Batch
 from localspec.engine.interrupt import abortable
 from localspec.engine.model import Interrupted, Model
 from localspec.engine.shape import ContextOptions, create
+from localspec.engine.skipping import Skips
 from localspec.errors import LocalspecError
 
 _ABORTED = 2
@@ -44,8 +45,10 @@ class Context:
     Set `cancel` to something like `threading.Event` to stop a long prefill from another thread.
     """
 
-    def __init__(self, model: Model, options: ContextOptions) -> None:
-        self.model, self.options = model, options
+    def __init__(
+        self, model: Model, options: ContextOptions, *, skips: Skips | None = None
+    ) -> None:
+        self.model, self.options, self._skips = model, options, skips
         self.cancel: Flag | None = None
         self.engine_s, self.passes = 0.0, 0
         self._tokens = TokenBuffer()
@@ -53,7 +56,7 @@ class Context:
         self._views: dict[tuple[int, int], NDArray[np.float32]] = {}
         width = options.strict_rows or min(options.batch, options.n_ctx)
         self._strict = options.strict_rows is not None
-        self._handle: int | None = create(model, options, width)
+        self._handle: int | None = create(model, options, width, skips=skips)
         self._batch = Batch(width)
         self.max_rows = width if self._strict else min(options.max_rows, width)
         self._bind()
