@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from localspec.engine import header, library
 from localspec.engine.metadata import Metadata, TensorInfo
 from localspec.engine.quantise import check_disk, whole_file
-from localspec.engine.skipping import ATTENTION, FEED_FORWARD, Half
+from localspec.engine.skipping import ATTENTION, FEED_FORWARD, Half, Part
 from localspec.errors import OptionError, PairRefused
 
 _FAMILY = "deci"
@@ -29,7 +29,7 @@ _APART = {"llama": False, "qwen2": True}  # whether rotary pairs lie half a head
 _SLIVER = 32  # the narrowest width that every layout of weights can hold
 _SLIVER_TYPE = 2  # GGML_TYPE_Q4_0, whose zero bytes are zeros
 _BLOCK = re.compile(r"blk\.(\d+)\.(.+)")
-_HALVES = {
+_HALVES: dict[Part, set[str]] = {
     ATTENTION: {"attn_norm", "attn_q", "attn_k", "attn_v", "attn_output"},
     FEED_FORWARD: {"ffn_norm", "ffn_gate", "ffn_up", "ffn_down"},
 }
@@ -114,7 +114,7 @@ def _heads(arch: str) -> str:
     return f"{arch}.attention.head_count"
 
 
-def _kept(facts: Metadata, halves: frozenset[Half]) -> list[tuple[int, frozenset[str]]]:
+def _kept(facts: Metadata, halves: frozenset[Half]) -> list[tuple[int, frozenset[Part]]]:
     """Give the blocks that stay, each with the halves that stay."""
     count = facts.number(f"{facts.architecture}.block_count")
     absent = [half for half in halves if not 0 <= half.block < count]
@@ -130,7 +130,7 @@ def _kept(facts: Metadata, halves: frozenset[Half]) -> list[tuple[int, frozenset
     return kept
 
 
-def _pieces(facts: Metadata, blocks: list[tuple[int, frozenset[str]]]) -> Iterator[_Piece]:
+def _pieces(facts: Metadata, blocks: list[tuple[int, frozenset[Part]]]) -> Iterator[_Piece]:
     places = {block: (place, parts) for place, (block, parts) in enumerate(blocks)}
     for tensor in facts.tensors():
         match = _BLOCK.match(tensor.name)
@@ -142,7 +142,7 @@ def _pieces(facts: Metadata, blocks: list[tuple[int, frozenset[str]]]) -> Iterat
 
 
 def _piece(
-    facts: Metadata, tensor: TensorInfo, name: str, parts: frozenset[str]
+    facts: Metadata, tensor: TensorInfo, name: str, parts: frozenset[Part]
 ) -> Iterator[_Piece]:
     stem = name.split(".")[2]
     if stem in _HALVES[ATTENTION]:
@@ -167,7 +167,7 @@ def _rotated_heads(facts: Metadata, stem: str) -> int:
 
 
 def _header(
-    facts: Metadata, blocks: list[tuple[int, frozenset[str]]], pieces: list[_Piece]
+    facts: Metadata, blocks: list[tuple[int, frozenset[Part]]], pieces: list[_Piece]
 ) -> bytes:
     arch = facts.architecture
     heads = facts.number(_heads(arch))
@@ -204,7 +204,7 @@ def _write_weights(
             continue
         start = facts.data_offset + piece.info.offset
         data = source[start : start + piece.info.bytes]
-        file.write(memoryview(_side_by_side(data, piece) if piece.heads else data))
+        file.write((_side_by_side(data, piece) if piece.heads else data).data)
     file.write(b"\0" * (-file.tell() % facts.alignment))
 
 

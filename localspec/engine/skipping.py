@@ -12,11 +12,15 @@ from typing import Any, Literal
 
 from localspec.engine import library
 
-ATTENTION: Literal["attn"] = "attn"
-FEED_FORWARD: Literal["ffn"] = "ffn"
+Part = Literal["attn", "ffn"]
+ATTENTION: Part = "attn"
+FEED_FORWARD: Part = "ffn"
 
 # The product with the output matrix has no name of its own in every graph; its input has.
-_OUTPUTS = {ATTENTION: ("kqv_out",), FEED_FORWARD: ("ffn_out", "ffn_moe_out")}
+_OUTPUTS: dict[Part, tuple[str, ...]] = {
+    ATTENTION: ("kqv_out",),
+    FEED_FORWARD: ("ffn_out", "ffn_moe_out"),
+}
 
 
 @dataclass(frozen=True, order=True)
@@ -24,12 +28,12 @@ class Half:
     """The attention or the feed-forward of one block."""
 
     block: int
-    part: Literal["attn", "ffn"]
+    part: Part
 
 
 def whole(blocks: Iterable[int]) -> frozenset[Half]:
     """Give both halves of each block."""
-    return frozenset(Half(block, part) for block in blocks for part in (ATTENTION, FEED_FORWARD))
+    return frozenset(Half(block, part) for block in blocks for part in _OUTPUTS)
 
 
 class Skips:

@@ -21,7 +21,6 @@ from localspec.core.tokens import TokenSequence
 from localspec.engine.library import engine_version
 from localspec.runtime.folders import cache_dir, short_name
 from localspec.runtime.loading import Loaded
-from localspec.runtime.settings import MODEL
 
 ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16)
 REPEATS = 3
@@ -39,8 +38,8 @@ def calibrate(loaded: Loaded, *, clock: Clock = perf_counter) -> CostSeed:
     """
     end = clock() + BUDGET_S
     taken: dict[int, list[float]] = {}
-    drafted: list[float] = []
-    sequences = [each for each in (loaded.target, loaded.draft) if each]
+    drafted: dict[str, list[float]] = {name: [] for name in loaded.drafts}
+    sequences = loaded.contexts
     start = min(START, min(each.capacity for each in sequences) // 4)
     ahead = min(DRAFTED, min(each.capacity for each in sequences) - start)
     rows = [n for n in ROWS if n <= loaded.target.max_rows and start + n <= loaded.target.capacity]
@@ -50,13 +49,13 @@ def calibrate(loaded: Loaded, *, clock: Clock = perf_counter) -> CostSeed:
         for count in rows:
             if clock() < end or not repeat:
                 taken.setdefault(count, []).append(_pass_s(loaded.target, start, count, clock))
-        if loaded.draft:
-            drafted += [_pass_s(loaded.draft, start + i, 1, clock) for i in range(ahead)]
-            loaded.draft.rewind(start)
+        for name, draft in loaded.drafts.items():
+            drafted[name] += [_pass_s(draft, start + i, 1, clock) for i in range(ahead)]
+            draft.rewind(start)
     for sequence in sequences:
         sequence.rewind(0)
     points = tuple(CostPoint(count, start, median(seen)) for count, seen in taken.items())
-    return CostSeed(points, {MODEL: median(drafted)} if drafted else {})
+    return CostSeed(points, {name: median(seen) for name, seen in drafted.items()})
 
 
 def known_costs(loaded: Loaded) -> CostSeed:
@@ -101,9 +100,9 @@ def _pass_s(sequence: TokenSequence, start: int, rows: int, clock: Clock) -> flo
 
 def _path(loaded: Loaded) -> Path:
     """Name the file by everything that a cost depends on."""
-    models = [loaded.model, *([loaded.draft_model] if loaded.draft_model else [])]
-    contexts = [loaded.target, *([loaded.draft] if loaded.draft else [])]
-    files = [(m.path.name, m.path.stat().st_size, m.path.stat().st_mtime_ns) for m in models]
+    contexts = loaded.contexts
+    paths = [context.model.path for context in contexts]
+    files = [(each.name, each.stat().st_size, each.stat().st_mtime_ns) for each in paths]
     facts: list[object] = [
         platform.node(),
         platform.processor(),

@@ -15,7 +15,8 @@ from localspec.engine.template import ChatTemplate
 from localspec.errors import LocalspecError, PairRefused
 from localspec.pairs.compat import compare
 from localspec.pairs.header import read_header
-from localspec.runtime.settings import DEFAULT_CONTEXT, MODEL, Placement, RunSettings
+from localspec.runtime.layerskip import with_skipped
+from localspec.runtime.settings import DEFAULT_CONTEXT, LAYERSKIP, MODEL, Placement, RunSettings
 
 Notify = Callable[[str], None]
 Progress = Callable[[str, float | None], object]
@@ -24,7 +25,10 @@ Opener = Callable[[Path, Placement, str], Model]
 
 @dataclass(frozen=True)
 class Loaded:
-    """The models and caches of one run; `draft` is None without a draft model."""
+    """The models and caches of one run; `draft` is None without a draft model.
+
+    `skipped`: a cache of the target with blocks left out, for the drafter `layerskip`.
+    """
 
     model: Model
     target: Context
@@ -32,6 +36,18 @@ class Loaded:
     draft_model: Model | None
     draft: Context | None
     load_s: float
+    skipped: Context | None = None
+
+    @property
+    def drafts(self) -> dict[str, Context]:
+        """Give the caches that drafters decode with, by the drafter's name."""
+        found = {MODEL: self.draft, LAYERSKIP: self.skipped}
+        return {name: each for name, each in found.items() if each}
+
+    @property
+    def contexts(self) -> tuple[Context, ...]:
+        """Give every cache there is."""
+        return (self.target, *self.drafts.values())
 
 
 def unseen(what: str, share: float | None) -> None:
@@ -52,6 +68,7 @@ def load_pair(
         return resources.enter_context(_model(path, placement, role=role, progress=progress))
 
     begun = perf_counter()
+    settings = with_skipped(settings, notify)
     draft_path = _fitting_draft(settings, notify)
     model = opened(settings.files.target, settings.target, "target")
     target = resources.enter_context(Context(model, _target_options(model, settings)))
@@ -59,12 +76,17 @@ def load_pair(
     draft = None
     if draft_model:
         draft = resources.enter_context(Context(draft_model, _draft_options(target, settings)))
+    skipped = None
+    if settings.files.skipped:
+        made = opened(settings.files.skipped, settings.draft, "layerskip draft")
+        skipped = resources.enter_context(Context(made, _draft_options(target, settings)))
     template = ChatTemplate.of(model)
     if template:
         resources.enter_context(template).start()
     else:
         notify(f"{settings.files.target.name} has no chat template: your text goes to it as it is")
-    return Loaded(model, target, template, draft_model, draft, perf_counter() - begun)
+    load_s = perf_counter() - begun
+    return Loaded(model, target, template, draft_model, draft, load_s, skipped)
 
 
 def _fitting_draft(settings: RunSettings, notify: Notify) -> Path | None:

@@ -78,9 +78,8 @@ class Runtime:
         self.loaded = loaded
         self.baseline = Baseline()
         self.cancel = Flag()
-        for context in (loaded.target, loaded.draft):
-            if context:
-                context.cancel = self.cancel
+        for context in loaded.contexts:
+            context.cancel = self.cancel
         self.seed = settings.seed if settings.seed is not None else secrets.randbits(31)
         self._workshop = Workshop(loaded, notify)
         self._plain = self._workshop.plain()
