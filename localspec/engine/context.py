@@ -72,6 +72,21 @@ class Context:
         self._logits_at = library.llama("llama_get_logits", ctypes.c_void_p, ctypes.c_void_p)
 
     @property
+    def threads(self) -> tuple[int, int]:
+        """Give the threads of one-row passes, and of wider ones."""
+        binding = library.load()
+        one, more = binding.llama_n_threads(self.handle), binding.llama_n_threads_batch(self.handle)
+        return int(one), int(more)
+
+    def set_threads(self, one_row: int, rows: int) -> None:
+        """Use other numbers of threads from the next pass on: for one row, and for several.
+
+        The engine takes the second number for every pass of two rows or more, so a verifying pass
+        and a prefill share it.
+        """
+        library.load().llama_set_n_threads(self.handle, one_row, rows)
+
+    @property
     def tokens(self) -> Tokens:
         """Give the ids the cache holds, in order; borrowed until the next change."""
         return self._tokens.view

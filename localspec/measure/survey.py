@@ -125,7 +125,11 @@ def _leave_empty(runtime: Runtime) -> None:
 
 
 def _key(context: Context, what: str) -> str:
-    options = {"context": repr(context.options), "gpu": context.model.size_bytes}
+    options = {
+        "context": repr(context.options),
+        "gpu": context.model.size_bytes,
+        "threads": context.threads,
+    }
     return key_of(machine_identity(), identify(context.model.path), options, what)
 
 

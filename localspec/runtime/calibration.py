@@ -13,14 +13,16 @@ from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from localspec.core.cost_curve import CostPoint, CostSeed
 from localspec.core.tokens import TokenSequence
-from localspec.engine.library import engine_version
+from localspec.engine.library import engine_version, waiting_policy
 from localspec.runtime.folders import cache_dir, short_name
 from localspec.runtime.loading import Loaded
+from localspec.runtime.threading import choose
 
 ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16)
 REPEATS = 3
@@ -60,15 +62,31 @@ def calibrate(loaded: Loaded, *, clock: Clock = perf_counter) -> CostSeed:
 
 def known_costs(loaded: Loaded) -> CostSeed:
     """Give the kept calibration of this machine, engine and pair, or measure it now."""
-    path = _path(loaded)
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        kept = _kept(loaded)
         points = tuple(CostPoint(**point) for point in kept["passes"])
         return CostSeed(points, {str(k): float(v) for k, v in kept["drafts"].items()})
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        for context in loaded.contexts:
+            choose(context, clock=perf_counter)
         seed = calibrate(loaded)
         keep_costs(loaded, seed)
         return seed
+
+
+def recall_threads(loaded: Loaded) -> None:
+    """Use the numbers of threads that a kept calibration chose; the default where there is none."""
+    most = 4 * (os.cpu_count() or 1)
+    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+        kept = _kept(loaded)["threads"]
+        for context, (one, more) in zip(loaded.contexts, kept, strict=True):
+            if context.options.threads is None and 1 <= one <= most and 1 <= more <= most:
+                context.set_threads(int(one), int(more))
+
+
+def _kept(loaded: Loaded) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(_path(loaded).read_text(encoding="utf-8"))
+    return found
 
 
 def keep_costs(loaded: Loaded, seed: CostSeed) -> None:
@@ -77,11 +95,19 @@ def keep_costs(loaded: Loaded, seed: CostSeed) -> None:
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(asdict(seed)), encoding="utf-8")
+        temporary.write_text(json.dumps(asdict(seed) | _circumstances(loaded)), encoding="utf-8")
         temporary.replace(path)
     except OSError:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _circumstances(loaded: Loaded) -> dict[str, object]:
+    """Give what a cost was measured with besides files and options."""
+    return {
+        "threads": [context.threads for context in loaded.contexts],
+        "waiting": waiting_policy(),
+    }
 
 
 def _filler(count: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:

@@ -21,6 +21,7 @@ from localspec.core.tokens import Token, Tokens
 from localspec.engine.template import ChatTemplate
 from localspec.engine.vocabulary import Vocabulary
 from localspec.errors import OptionError
+from localspec.runtime.calibration import recall_threads
 from localspec.runtime.describe import NO_DRAFT, in_words
 from localspec.runtime.loading import Loaded, Notify, Progress, load_pair, unseen
 from localspec.runtime.settings import NONE, RunSettings
@@ -80,6 +81,7 @@ class Runtime:
         self.cancel = Flag()
         for context in loaded.contexts:
             context.cancel = self.cancel
+        recall_threads(loaded)
         self.seed = settings.seed if settings.seed is not None else secrets.randbits(31)
         self._workshop = Workshop(loaded, notify)
         self._plain = self._workshop.plain()
