@@ -1,7 +1,7 @@
 """What can a model do without, as a draft for itself, and does drafting so ever pay?
 
     python -m benchmarks.layerskip --target T.gguf [--kinds code,story] [--whole] [--minutes 3]
-                                   [--temp 0] [--scores FILE] [--keep]
+                                   [--temp 0] [--scores FILE] [--finalists 3] [--keep]
 
 Writes plain answers, leaves blocks (or single attentions and feed-forwards) out by backward
 elimination on them, makes the likeliest drafts and measures them: the frontier as a Markdown table.
@@ -34,6 +34,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--temp", type=float, default=0.0)
     parser.add_argument("--scores", type=Path)
+    parser.add_argument("--finalists", type=int, default=3, help="how many drafts to make")
     parser.add_argument("--keep", action="store_true")
     args = parser.parse_args()
     settings = RunSettings(
@@ -50,8 +51,13 @@ def main() -> None:
         kinds = kinds_of(runtime, Asked(builtin(args.kinds.split(","))))
         bench = ready(runtime, kinds, temperature=args.temp, notify=print)
         end = time.monotonic() + 60 * args.minutes
-        asked = Search(not args.whole, enough=lambda: time.monotonic() > end, memo=memo,
-                       notify=print)  # fmt: skip
+        asked = Search(
+            not args.whole,
+            args.finalists,
+            enough=lambda: time.monotonic() > end,
+            memo=memo,
+            notify=print,
+        )
         try:
             found = search(bench, asked)
         finally:
@@ -65,7 +71,9 @@ def show(target: Path, bench: Bench, found: Found) -> None:
     """Print the frontier, what was measured of it, and the verdict."""
     verify = ", ".join(f"{value:.2f}" for value in bench.costs.verify_costs()[1:8])
     print(f"\n{target.name}: {found.scores} scores; v(2..8) {verify}\n")
-    print("| draft | β | c, from bytes | S, predicted | c | α | γ | S, replayed | verdict |")
+    print(
+        "| draft | β as stored | c, from bytes | S, predicted | c | α | γ | S, replayed | verdict |"
+    )
     print("|---" * 9 + "|")
     told = {id(point) for point in frontier(found.points)}
     for point in sorted(found.points, key=lambda point: -point.cost_ratio):

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from localspec.engine import header, library
 from localspec.engine.metadata import Metadata, TensorInfo
-from localspec.engine.quantise import check_disk, whole_file
+from localspec.engine.quantise import check_disk
 from localspec.engine.skipping import ATTENTION, FEED_FORWARD, Half, Part
+from localspec.engine.whole_file import whole_file
 from localspec.errors import OptionError, PairRefused
 
 _FAMILY = "deci"

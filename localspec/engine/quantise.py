@@ -7,8 +7,6 @@ import ctypes
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,26 +49,16 @@ def quantise(source: Path, target: Path, recipe: Recipe) -> Path:
     found = header.read(source)
     _check_source(source, found, recipe)
     _check_disk(source, target, recipe)
-    with whole_file(target) as temporary:
-        _write(source, temporary, params)
-        _check_whole(temporary, found, recipe)
-    return target
-
-
-@contextmanager
-def whole_file(target: Path) -> Iterator[Path]:
-    """Give a name to write to; what is there at the end of the block becomes `target`, whole.
-
-    Nothing is left of a block that fails. Raises: LocalspecError where nothing can be written.
-    """
     temporary = _temporary(target)
     try:
-        yield temporary
+        _write(source, temporary, params)
+        _check_whole(temporary, found, recipe)
         _sync(temporary)
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
     _sync(target.parent)
+    return target
 
 
 def file_types() -> list[str]:

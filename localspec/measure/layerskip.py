@@ -102,9 +102,9 @@ def search(bench: Bench, asked: Search) -> Found:
         rules = _rules(source, asked, score)
         cuts = eliminate(rules)
         asked.notify(f"{len(asked.memo)} ways to leave something out were scored")
-        points = _points(bench, cuts)
+        points = _points(bench, [Cut(frozenset(), 1.0, 0), *cuts])
         swaps = [_swapped(rules, point) for point in _likeliest(points, asked.finalists)]
-        points += _points(bench, [cut for cut in swaps if cut not in cuts])
+        points += _points(bench, [cut for cut in swaps if cut not in cuts and cut.parts])
     likeliest = _likeliest(points, asked.finalists)
     measured = {point.choice: _measured(bench, point, asked) for point in likeliest}
     return Found(tuple(measured.get(point.choice, point) for point in points), len(asked.memo))
@@ -192,7 +192,6 @@ def _shortened(told: Transcript) -> Transcript:
 
 def _points(bench: Bench, cuts: Sequence[Cut[Part]]) -> list[Point]:
     """Predict every cut from its bytes, as stored and requantised where that is smaller."""
-    source = bench.runtime.settings.files.target
     model = bench.runtime.loaded.model
     bits = 8 * model.size_bytes / model.n_params
     types = [None, *(name for name, each in LAYOUT_BITS.items() if each < 0.95 * bits)]
@@ -201,19 +200,19 @@ def _points(bench: Bench, cuts: Sequence[Cut[Part]]) -> list[Point]:
     found = []
     for kind in types:
         share = LAYOUT_BITS[kind] / bits if kind else 1.0
-        nothing: list[Cut[Part]] = [Cut(frozenset(), 1.0, 0)] if kind else []
-        for cut in (*nothing, *cuts):
+        for cut in cuts:
+            if not kind and not cut.parts:
+                continue  # the target itself
             ratio = share * (1 - cut.saved_bytes / model.size_bytes)
             left_out = frozenset(half for part in cut.parts for half in part)
             predicted = best(curve(cut.score, ratio, verify=verify, max_gamma=most)[1:])
             choice = Choice(left_out, kind, "searched")
             found.append(Point(choice, cut.score, cut.saved_bytes, ratio, predicted))
-    return [point for point in found if _sound(point.choice.halves, source)]
+    return [point for point in found if _sound(point.choice.halves)]
 
 
-def _sound(halves: frozenset[Half], source: Path) -> bool:
+def _sound(halves: frozenset[Half]) -> bool:
     """Leave out what no file can say: a first block without its attention."""
-    del source
     blocks = {half.block for half in halves}
     first = next((b for b in range(len(blocks) + 1) if not whole([b]) <= halves), 0)
     return Half(first, ATTENTION) not in halves

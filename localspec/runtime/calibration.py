@@ -78,10 +78,10 @@ def recall_threads(loaded: Loaded) -> None:
     """Use the numbers of threads that a kept calibration chose; the default where there is none."""
     most = 4 * (os.cpu_count() or 1)
     with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
-        kept = _kept(loaded)["threads"]
-        for context, (one, more) in zip(loaded.contexts, kept, strict=True):
-            if context.options.threads is None and 1 <= one <= most and 1 <= more <= most:
-                context.set_threads(int(one), int(more))
+        kept = [(int(one), int(more)) for one, more in _kept(loaded)["threads"]]
+        for context, both in list(zip(loaded.contexts, kept, strict=True)):
+            if context.options.threads is None and all(1 <= each <= most for each in both):
+                context.set_threads(*both)
 
 
 def _kept(loaded: Loaded) -> dict[str, Any]:
