@@ -18,8 +18,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localspec.engine import header, library
-from localspec.engine.metadata import Metadata, TensorInfo
+from localspec.engine import library
+from localspec.engine.metadata import Metadata, TensorInfo, opened
 from localspec.engine.quantise import check_disk
 from localspec.engine.skipping import ATTENTION, FEED_FORWARD, Half, Part
 from localspec.engine.whole_file import whole_file
@@ -50,8 +50,8 @@ class _Piece:
 def half_bytes(path: Path) -> dict[Half, int]:
     """Give the bytes of weights in each half of each block, for a file of any family."""
     found: dict[Half, int] = {}
-    with header.opened(path) as context:
-        for tensor in Metadata(context).tensors():
+    with opened(path) as facts:
+        for tensor in facts.tensors():
             match = _BLOCK.match(tensor.name)
             if match:
                 later = match[2].startswith(("ffn", "post_ffw"))
@@ -62,8 +62,8 @@ def half_bytes(path: Path) -> dict[Half, int]:
 
 def refusal(path: Path) -> str:
     """Say why single halves of a file cannot be left out; empty when they can."""
-    with header.opened(path) as context:
-        return _refusal(Metadata(context))
+    with opened(path) as facts:
+        return _refusal(facts)
 
 
 def write_without(source: Path, target: Path, halves: Iterable[Half]) -> Path:
@@ -72,8 +72,7 @@ def write_without(source: Path, target: Path, halves: Iterable[Half]) -> Path:
     Raises: PairRefused for a family that cannot be written so, OptionError for halves that leave
     no model, or a first block without attention.
     """
-    with header.opened(source) as context:
-        facts = Metadata(context)
+    with opened(source) as facts:
         reason = _refusal(facts)
         if reason:
             raise PairRefused(f"single halves of {source.name} cannot be left out: {reason}")

@@ -44,7 +44,7 @@ def read(path: Path) -> Header:
     Raises: NotHere when there is no such file, PairRefused when it is not a sound GGUF.
     """
     _check_magic(path)
-    with opened(path) as context:
+    with _opened(path) as context:
         return Header(
             architecture=_string(context, b"general.architecture"),
             kind=_string(context, b"general.type"),
@@ -74,11 +74,7 @@ def _check_magic(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[int]:
-    """Give the engine's own reading of a header, as a pointer that lives inside the block.
-
-    Raises: PairRefused when the engine cannot read it.
-    """
+def _opened(path: Path) -> Iterator[int]:
     context = library.ggml("gguf_init_from_file", ctypes.c_void_p, ctypes.c_char_p, _InitParams)(
         str(path).encode("utf-8", "surrogateescape"), _InitParams(True, None)
     )

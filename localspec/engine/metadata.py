@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
-from localspec.engine import library
+from localspec.engine import header, library
 
 _UINT32, _STRING, _ARRAY = 4, 8, 9  # GGUF_TYPE_UINT32, _STRING, _ARRAY
 _SCALARS: dict[int, tuple[str, Any]] = {
@@ -180,6 +181,16 @@ class Metadata:
 
 def _call(name: str, result: Any, context: int) -> Any:
     return library.ggml(name, result, ctypes.c_void_p)(context)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Metadata]:
+    """Read a file's header for as long as the block lasts.
+
+    Raises: PairRefused when the engine cannot read it.
+    """
+    with header._opened(path) as context:
+        yield Metadata(context)
 
 
 @contextmanager

@@ -110,7 +110,7 @@ def check_draft(bench: Bench, path: Path) -> Candidate:
         points = measure_draft(ModelDrafter(it, sampler), bench.plan, clock=perf_counter)
         costs = replace(bench.costs, drafts={**bench.costs.drafts, MODEL: points})
         it.rewind(0)
-        found = screen_model(it, sampler, stored=bench.stored, costs=costs)
+        found = screen_model(model, it, sampler, stored=bench.stored, costs=costs)
     return _candidate(MODEL, path, found, costs)
 
 

@@ -139,9 +139,9 @@ def screened(
     wanted = names | ({MODEL} if AUTO in names else set())
     for name, draft in runtime.loaded.drafts.items():
         if name in wanted:
-            found.append(
-                screen_model(draft, sampler, stored=stored, costs=costs, most=most, name=name)
-            )
+            own = replace(costs, drafts={**costs.drafts, MODEL: costs.drafts[name]})
+            seen = screen_model(draft.model, draft, sampler, stored=stored, costs=own, most=most)
+            found.append(replace(seen, drafter=name))
     if names & {LOOKUP, AUTO}:
         found.append(screen_lookup(runtime, stored=stored, costs=costs, most=most))
     return tuple(found)

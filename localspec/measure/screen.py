@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from localspec.core.sampling import Sampler
 from localspec.core.theory import MAX_GAMMA
-from localspec.engine import Context
+from localspec.engine import Context, Model
 from localspec.measure.arms import Arm, Kind, Slot
 from localspec.measure.costs import Costs
 from localspec.measure.live import LiveRunner
@@ -81,24 +81,24 @@ def plain_answers(
 
 
 def screen_model(
+    draft: Model,
     shape: Context,
     sampler: Sampler,
     *,
     stored: Stored,
     costs: Costs,
     most: int = MAX_GAMMA,
-    name: str = MODEL,
 ) -> Screened:
     """Replay a draft model over the answers; `shape` is a context like the one it would get."""
     longest = max(len(told.history) for told in stored.transcripts)
-    with _reading(shape, longest) as reader:
+    with _reading(draft, shape, longest) as reader:
         found = []
         for told in stored.transcripts:
             reader.rewind(0)
             found.append(model_chances(reader, sampler, told))
     judged = [float(value) for chances in found for value in chances.accept]
     rounds = {g: [model_rounds(each, g) for each in found] for g in range(1, most + 1)}
-    return _screened(name, rounds, stored, costs, sum(judged) / max(len(judged), 1))
+    return _screened(MODEL, rounds, stored, costs, sum(judged) / max(len(judged), 1))
 
 
 def screen_lookup(
@@ -116,12 +116,12 @@ def screen_lookup(
 
 
 @contextmanager
-def _reading(shape: Context, longest: int) -> Iterator[Context]:
+def _reading(model: Model, shape: Context, longest: int) -> Iterator[Context]:
     """Open a short context that gives many rows at once, for reading an answer in few passes."""
     options = replace(
         shape.options, n_ctx=min(longest + 1, shape.capacity), max_rows=CHUNK, strict_rows=None
     )
-    with Context(shape.model, options) as context:
+    with Context(model, options) as context:
         yield context
 
 

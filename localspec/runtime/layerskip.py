@@ -20,7 +20,7 @@ from filelock import FileLock
 from localspec.engine import halves as files
 from localspec.engine import header
 from localspec.engine.library import engine_version
-from localspec.engine.metadata import Metadata
+from localspec.engine.metadata import opened
 from localspec.engine.quantise import COPY, Recipe, quantise
 from localspec.engine.skipping import ATTENTION, FEED_FORWARD, Half, Part, whole
 from localspec.errors import LocalspecError, PairRefused
@@ -97,8 +97,7 @@ def with_skipped(settings: RunSettings, notify: Notify) -> RunSettings:
 def refusal(target: Path) -> str:
     """Say why no block of a target can be left out; empty when some can."""
     found = header.read(target)
-    with header.opened(target) as context:
-        facts = Metadata(context)
+    with opened(target) as facts:
         arch = facts.architecture
         if found.blocks < _FEWEST_BLOCKS:
             return f"it has {found.blocks} blocks, too few to leave any out"
@@ -130,8 +129,8 @@ def default(target: Path) -> Choice:
 
 def _smaller(target: Path) -> str | None:
     """Give q4_0 for a target that is stored in clearly more bits."""
-    with header.opened(target) as context:
-        tensors = [each for each in Metadata(context).tensors() if len(each.shape) > 1]
+    with opened(target) as facts:
+        tensors = [each for each in facts.tensors() if len(each.shape) > 1]
     weights = sum(_count(each.shape) for each in tensors)
     bits = 8 * sum(each.bytes for each in tensors) / max(weights, 1)
     return next((name for name, own in LAYOUT_BITS.items() if own < 0.95 * bits), None)
