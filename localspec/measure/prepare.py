@@ -139,7 +139,7 @@ def screened(
     wanted = names | ({MODEL} if AUTO in names else set())
     for name, draft in runtime.loaded.drafts.items():
         if name in wanted:
-            own = replace(costs, drafts={**costs.drafts, MODEL: costs.drafts[name]})
+            own = replace(costs, drafts={**costs.drafts, MODEL: costs.drafts.get(name, ())})
             seen = screen_model(draft.model, draft, sampler, stored=stored, costs=own, most=most)
             found.append(replace(seen, drafter=name))
     if names & {LOOKUP, AUTO}:
