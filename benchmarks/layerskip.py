@@ -1,7 +1,8 @@
 """What can a model do without, as a draft for itself, and does drafting so ever pay?
 
     python -m benchmarks.layerskip --target T.gguf [--kinds code,story] [--whole] [--minutes 3]
-                                   [--temp 0] [--scores FILE] [--finalists 3] [--keep]
+                                   [--temp 0] [--scores FILE] [--finalists 3]
+                                   [--score-threads N] [--keep]
 
 Writes plain answers, leaves blocks (or single attentions and feed-forwards) out by backward
 elimination on them, makes the likeliest drafts and measures them: the frontier as a Markdown table.
@@ -35,6 +36,7 @@ def main() -> None:
     parser.add_argument("--temp", type=float, default=0.0)
     parser.add_argument("--scores", type=Path)
     parser.add_argument("--finalists", type=int, default=3, help="how many drafts to make")
+    parser.add_argument("--score-threads", type=int)
     parser.add_argument("--keep", action="store_true")
     args = parser.parse_args()
     settings = RunSettings(
@@ -54,6 +56,7 @@ def main() -> None:
         asked = Search(
             not args.whole,
             args.finalists,
+            args.score_threads,
             enough=lambda: time.monotonic() > end,
             memo=memo,
             notify=print,

@@ -39,11 +39,13 @@ FLOOR = 0.3
 class Search:
     """How to search. `halves`: single attentions and feed-forwards too, where a file can say so.
 
-    `memo` keeps scores from one search to the next; `enough` ends it early.
+    `memo` keeps scores from one search to the next; `enough` ends it early. `threads`: of scoring
+    alone; one waits for nobody where other programs are busy.
     """
 
     halves: bool = True
     finalists: int = 3
+    threads: int | None = None
     enough: Callable[[], bool] = field(default=lambda: False, repr=False)
     memo: Memo = field(default_factory=dict, repr=False)
     notify: Callable[[str], None] = field(default=lambda _text: None, repr=False)
@@ -98,7 +100,7 @@ def search(bench: Bench, asked: Search) -> Found:
     if reason:
         raise PairRefused(f"no draft can be made of {source.name}: {reason}")
     told = [_shortened(each) for each in bench.stored.transcripts[:MOST_ANSWERS]]
-    with reading(bench, told) as score:
+    with reading(bench, told, threads=asked.threads) as score:
         rules = _rules(source, asked, score)
         cuts = eliminate(rules)
         asked.notify(f"{len(asked.memo)} ways to leave something out were scored")
@@ -130,7 +132,9 @@ def _rules(source: Path, asked: Search, score: Callable[[Part], float]) -> Rules
 
 
 @contextmanager
-def reading(bench: Bench, told: Sequence[Transcript]) -> Iterator[Callable[[Part], float]]:
+def reading(
+    bench: Bench, told: Sequence[Transcript], *, threads: int | None = None
+) -> Iterator[Callable[[Part], float]]:
     """Give a function that says how much of the target's law stays without some halves.
 
     The mean overlap of both laws over every written token; 1 when nothing is left out.
@@ -139,6 +143,7 @@ def reading(bench: Bench, told: Sequence[Transcript]) -> Iterator[Callable[[Part
     longest = max(len(each.history) for each in told)
     shape = bench.runtime.loaded.target.options
     options = replace(shape, n_ctx=longest + 1, max_rows=ROWS, strict_rows=None)
+    options = replace(options, threads=threads or shape.threads)
     skips = Skips()
     with Context(model, options, skips=skips) as context:
         sampler = _sampler(bench)
