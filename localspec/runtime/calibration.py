@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from localspec.core.cost_curve import CostPoint, CostSeed
-from localspec.core.tokens import TokenSequence
+from localspec.core.tokens import TokenSequence, sync
 from localspec.engine.library import engine_version, waiting_policy
 from localspec.runtime.folders import cache_dir, short_name
 from localspec.runtime.loading import Loaded
@@ -35,8 +35,9 @@ Clock = Callable[[], float]
 def calibrate(loaded: Loaded, *, clock: Clock = perf_counter) -> CostSeed:
     """Measure passes of several widths at a short context, and a drafted token.
 
-    Widths take turns, so that a slow moment hits them all; it stops early when the budget of
-    seconds is spent. Leaves both caches empty.
+    Widths take turns, so that a slow moment hits them all, and the least of each counts: other
+    programs can only add. It stops early when the budget of seconds is spent. Leaves both caches
+    empty.
     """
     end = clock() + BUDGET_S
     taken: dict[int, list[float]] = {}
@@ -53,11 +54,11 @@ def calibrate(loaded: Loaded, *, clock: Clock = perf_counter) -> CostSeed:
                 taken.setdefault(count, []).append(_pass_s(loaded.target, start, count, clock))
         for name, draft in loaded.drafts.items():
             drafted[name] += [_pass_s(draft, start + i, 1, clock) for i in range(ahead)]
-            draft.rewind(start)
     for sequence in sequences:
         sequence.rewind(0)
-    points = tuple(CostPoint(count, start, median(seen)) for count, seen in taken.items())
-    return CostSeed(points, {name: median(seen) for name, seen in drafted.items()})
+    points = tuple(CostPoint(count, start, min(seen)) for count, seen in taken.items())
+    fastest = {name: median(sorted(seen)[:ahead]) for name, seen in drafted.items()}
+    return CostSeed(points, fastest)
 
 
 def known_costs(loaded: Loaded) -> CostSeed:
@@ -85,17 +86,21 @@ def recall_threads(loaded: Loaded) -> None:
 
 
 def _kept(loaded: Loaded) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(_path(loaded).read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(kept_path(loaded).read_text(encoding="utf-8"))
     return found
 
 
 def keep_costs(loaded: Loaded, seed: CostSeed) -> None:
     """Write a calibration; a cache that cannot be written is no reason to fail."""
-    path = _path(loaded)
+    write_kept(kept_path(loaded), json.dumps(asdict(seed) | _circumstances(loaded)))
+
+
+def write_kept(path: Path, text: str) -> None:
+    """Write a file of the cache at once or not at all."""
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(asdict(seed) | _circumstances(loaded)), encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)
     except OSError:
         with suppress(OSError):
@@ -116,7 +121,7 @@ def _filler(count: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
 
 def _pass_s(sequence: TokenSequence, start: int, rows: int, clock: Clock) -> float:
     """Time one pass of `rows` rows after `start` tokens, as verification does it."""
-    sequence.rewind(start)
+    sync(sequence, _filler(start), 0)
     ids = _filler(rows)
     begun = clock()
     logits = sequence.extend(ids, rows)
@@ -124,7 +129,7 @@ def _pass_s(sequence: TokenSequence, start: int, rows: int, clock: Clock) -> flo
     return clock() - begun
 
 
-def _path(loaded: Loaded) -> Path:
+def kept_path(loaded: Loaded) -> Path:
     """Name the file by everything that a cost depends on."""
     contexts = loaded.contexts
     paths = [context.model.path for context in contexts]

@@ -10,16 +10,21 @@ from localspec.core.adaptive import AdaptivePolicy, PolicyOptions
 from localspec.core.costs import CostModel
 from localspec.core.draft import Drafter
 from localspec.core.generate import Speculation
+from localspec.core.habits import merged
 from localspec.core.policy import BaselineSchedule, FixedPolicy, Policy
-from localspec.core.sampling import Sampler
+from localspec.core.rules import RuleName
+from localspec.core.sampling import Sampler, SamplingParams
 from localspec.core.standing import DrafterFacts
+from localspec.core.tempering import DraftTemperature
 from localspec.drafters.lookup import LookupDrafter
 from localspec.drafters.model import ModelDrafter
 from localspec.drafters.ngram import NgramDrafter
 from localspec.drafters.ngram_table import NgramTable
 from localspec.engine import Context
 from localspec.errors import OptionError
+from localspec.runtime.caches import can_speculate, refuse_useless
 from localspec.runtime.calibration import known_costs
+from localspec.runtime.habits import Habits
 from localspec.runtime.loading import Loaded, Notify
 from localspec.runtime.settings import AUTO, LAYERSKIP, LOOKUP, MODEL, NGRAM, NONE, RunSettings
 from localspec.runtime.texts import ngram_table, text_ids
@@ -28,16 +33,23 @@ from localspec.runtime.texts import ngram_table, text_ids
 class Workshop:
     """Make drafters once and keep them, so that a change of settings loads nothing."""
 
-    def __init__(self, loaded: Loaded, notify: Notify = lambda _text: None) -> None:
+    def __init__(
+        self, loaded: Loaded, notify: Notify = lambda _text: None, *, known: Habits | None = None
+    ) -> None:
         self._loaded = loaded
         self._notify = notify
+        self._habits = known or {}
+        self._at_work: tuple[str, AdaptivePolicy] | None = None
+        self._heat = DraftTemperature()
+        self._heated: SamplingParams | None = None
         self._lookup: LookupDrafter | None = None
         self._table: NgramTable | None = None
 
     def speculation(self, settings: RunSettings) -> Speculation:
         """Put together what the settings ask for.
 
-        Raises: OptionError for a drafter whose model is not loaded, and for a token that is none.
+        Raises: OptionError for a drafter whose model is not loaded, and for a token that is none;
+        PairRefused for a target that cannot take a guess back, unless the choice is `auto`.
         """
         size = self._loaded.model.n_vocab
         unknown = [token for token in settings.sampling.logit_bias if not 0 <= token < size]
@@ -45,7 +57,10 @@ class Workshop:
             raise OptionError(
                 f"there is no token {unknown[0]}: the last one of this model is {size - 1}"
             )
-        drafters = [self._drafter(name, settings) for name in self.names(settings)]
+        names = self.names(settings)
+        if names:
+            refuse_useless(self._loaded.target)
+        drafters = [self._drafter(name, settings) for name in names]
         return Speculation(self._policy(drafters, settings), drafters)
 
     def plain(self) -> Speculation:
@@ -56,6 +71,8 @@ class Workshop:
         """Give the drafters in the order they are asked; `auto` is every one at hand."""
         if settings.drafters == (NONE,):
             return ()
+        if settings.drafters == (AUTO,) and not can_speculate(self._loaded.target):
+            return ()
         if settings.drafters == (AUTO,):
             ngram = (NGRAM,) if settings.ngram_from else ()
             return (LOOKUP, *ngram, MODEL) if self._loaded.draft else (LOOKUP, *ngram)
@@ -65,11 +82,24 @@ class Workshop:
         names = tuple(drafter.name for drafter in drafters)
         if settings.gamma is not None or not names:
             return FixedPolicy(settings.gamma or 0, names, schedule=BaselineSchedule())
-        return AdaptivePolicy(
+        self.habits()
+        law = law_name(settings)
+        policy = AdaptivePolicy(
             [_facts(drafter) for drafter in drafters],
             costs=self.costs,
             options=PolicyOptions(settings.max_gamma, fixed_order=settings.drafters != (AUTO,)),
+            habits=self._habits.get(law),
         )
+        self._at_work = law, policy
+        return policy
+
+    def habits(self) -> Habits:
+        """Give what is known of the drafters' acceptance, what was seen here included."""
+        if self._at_work is not None:
+            law, policy = self._at_work
+            self._habits = {**self._habits, law: merged(self._habits.get(law, {}), policy.habits)}
+            self._at_work = None
+        return self._habits
 
     @cached_property
     def costs(self) -> CostModel:
@@ -124,11 +154,28 @@ class Workshop:
         ours, theirs = self._loaded.model.vocabulary, context.model.vocabulary
         usable = min(ours.usable, theirs.usable)
         banned = tuple(sorted(t for t in ours.banned | theirs.banned if t < usable))
-        return ModelDrafter(context, Sampler(settings.sampling, usable, banned), name=name)
+        sampler = Sampler(settings.sampling, usable, banned, telling=True)
+        heat = self._temperature(settings) if name == MODEL else None
+        return ModelDrafter(context, sampler, name=name, heat=heat)
+
+    def _temperature(self, settings: RunSettings) -> DraftTemperature | None:
+        """Fit the draft's sharpness where gamma is automatic; a fixed gamma is left as it is."""
+        if settings.gamma is not None or settings.sampling.greedy:
+            return None
+        if settings.sampling != self._heated:
+            self._heat, self._heated = DraftTemperature(), settings.sampling
+        return self._heat
 
 
 def _facts(drafter: Drafter) -> DrafterFacts:
     """Tell the policy what a drafter is like."""
     if isinstance(drafter, LookupDrafter):
-        return DrafterFacts(drafter.name, True, lambda: float(drafter.match_length))
-    return DrafterFacts(drafter.name)
+        return DrafterFacts(drafter.name, True, lambda: drafter.evidence)
+    return DrafterFacts(drafter.name, asks=isinstance(drafter, ModelDrafter))
+
+
+def law_name(settings: RunSettings) -> str:
+    """Name what acceptance depends on besides the files."""
+    if settings.sampling.greedy:
+        return "greedy"
+    return "coupled" if settings.rule is RuleName.COUPLED else "sampled"

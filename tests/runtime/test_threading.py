@@ -103,7 +103,7 @@ def test_a_record_that_makes_no_sense_changes_nothing(
     settings = RunSettings(PairFiles(tiny), ("lookup",), 2, target=Placement(context=64), seed=1)
     with open_runtime(settings, lambda _note: None) as opened:
         before = opened.loaded.target.threads
-        path = calibration._path(opened.loaded)
+        path = calibration.kept_path(opened.loaded)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f'{{"threads": {kept}}}')
     with open_runtime(settings, lambda _note: None) as opened:
