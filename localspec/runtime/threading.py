@@ -1,9 +1,11 @@
 """How many threads a loaded model decodes with, by measurement: for one row, and for several.
 
-The default stands unless another number was clearly faster, twice. Knows a context and a clock.
-Does not know where the choice is kept.
+The default stands unless another number was clearly faster, twice, on a machine with nothing else to
+do: beside busy programs fewer threads are faster, and would stay chosen afterwards. Knows a context
+and a clock. Does not know where the choice is kept.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,12 +14,13 @@ import numpy as np
 from localspec.core.statistics import ratio_of_totals
 from localspec.core.tokens import Tokens
 from localspec.engine import Context
-from localspec.engine.threads import candidates
+from localspec.engine.threads import allowed_cpus, candidates
 
 SEVERAL = 4
 ROUNDS = 8
 FEWEST_ROUNDS = 6
 BUDGET_S = 3.0
+BUSY_SHARE = 0.5
 CLEARLY = 0.95
 """A number of threads must take less than this share of the default's time, interval and all."""
 
@@ -41,7 +44,7 @@ def choose(context: Context, *, clock: Clock, numbers: Sequence[int] | None = No
     """
     usual = context.threads
     wanted = candidates() if numbers is None else tuple(numbers)
-    if context.options.threads is not None or len(wanted) < 2:
+    if context.options.threads is not None or len(wanted) < 2 or others_busy():
         return Chosen(*usual)
     found = []
     for rows in (1, min(SEVERAL, context.max_rows)):
@@ -50,6 +53,13 @@ def choose(context: Context, *, clock: Clock, numbers: Sequence[int] | None = No
         context.rewind(0)
     context.set_threads(*found)
     return Chosen(*found)
+
+
+def others_busy() -> bool:
+    """Say whether others use the processors, or whether nobody keeps count of it."""
+    if not hasattr(os, "getloadavg"):
+        return True
+    return bool(os.getloadavg()[0] > BUSY_SHARE * len(allowed_cpus()))
 
 
 def fastest(time: Time, numbers: Sequence[int], *, budget_s: float) -> int:

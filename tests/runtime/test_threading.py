@@ -1,6 +1,7 @@
 """Threads by measurement: another number only when it is clearly faster, never by noise."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from localspec.engine import Context, ContextOptions, Model
-from localspec.engine.threads import candidates
+from localspec.engine.threads import allowed_cpus, candidates
 from localspec.runtime import calibration, threading
 from localspec.runtime.pair import open_runtime
 from localspec.runtime.settings import PairFiles, Placement, RunSettings
@@ -58,11 +59,23 @@ def test_one_row_and_several_are_chosen_apart(
 ) -> None:
     """The engine takes one number for one row, another for two rows and more."""
     picks = iter((1, 2))
+    monkeypatch.setattr(threading, "others_busy", lambda: False)
     monkeypatch.setattr(threading, "fastest", lambda *_a, **_k: next(picks))
     with Context(tiny_model, ContextOptions(64)) as context:
         assert choose(context, clock=perf_counter, numbers=(2, 1)) == Chosen(1, 2)
         assert context.threads == (1, 2)
         assert len(context.tokens) == 0
+
+
+def test_a_busy_machine_keeps_the_default(
+    tiny_model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is fastest beside others would stay chosen when they are gone."""
+    monkeypatch.setattr(os, "getloadavg", lambda: (0.6 * len(allowed_cpus()), 0, 0), raising=False)
+    monkeypatch.setattr(threading, "fastest", lambda *_a, **_k: pytest.fail("measured"))
+    with Context(tiny_model, ContextOptions(64)) as context:
+        before = context.threads
+        assert choose(context, clock=perf_counter, numbers=(2, 1)) == Chosen(*before)
 
 
 def test_a_number_the_user_gave_is_kept(tiny_model: Model) -> None:
@@ -85,7 +98,8 @@ def test_the_choice_is_kept_with_the_costs_and_used_again(
         costs = opened._workshop.costs
         assert costs is not None
         assert opened.loaded.target.threads == (1, 3)
-    record = json.loads(next((tmp_path / "calibration").glob("*.json")).read_text())
+        path = calibration.kept_path(opened.loaded)
+    record = json.loads(path.read_text())
     assert record["threads"] == [[1, 3]]
     assert "waiting" in record
     monkeypatch.setattr(calibration, "choose", lambda *_a, **_k: pytest.fail("measured again"))
