@@ -1,8 +1,8 @@
 """How many threads a loaded model decodes with, by measurement: for one row, and for several.
 
-The default stands unless another number was clearly faster, twice, on a machine with nothing else to
-do: beside busy programs fewer threads are faster, and would stay chosen afterwards. Knows a context
-and a clock. Does not know where the choice is kept.
+The default stands unless another number was clearly faster, twice, on a machine with nothing else
+to do: beside busy programs fewer threads are faster, and would stay chosen afterwards. Knows a
+context and a clock. Does not know where the choice is kept.
 """
 
 import os
