@@ -21,6 +21,7 @@ from localspec.cli.room import make_room
 from localspec.cli.tokentext import token_finder
 from localspec.errors import OptionError
 from localspec.runtime.folders import state_dir
+from localspec.runtime.layerskip import with_skipped
 from localspec.runtime.pair import Runtime
 from localspec.runtime.settings import RunSettings
 from localspec.ui.stream import ChatView, Mark, View, ViewOptions
@@ -94,7 +95,7 @@ def settings_of(model: ModelOptions, notes: Notes) -> RunSettings:
         recommended=chosen.recommended,
         token_of=token_finder(chosen.files.target),
     )
-    return make_room(settings, notes)
+    return make_room(with_skipped(settings, notes.say), notes)
 
 
 def _named(model: ModelOptions, notes: Notes) -> ModelOptions:

@@ -73,14 +73,18 @@ def _sampling(settings: RunSettings) -> dict[str, OptionValue]:
 
 def _engine(runtime: "Runtime") -> dict[str, OptionValue]:
     """Give what `auto` became, and the engine's settings that no flag names."""
-    from localspec.engine.library import engine_version  # noqa: PLC0415  (loaded by now)
-    from localspec.engine.threads import default_threads  # noqa: PLC0415
+    from localspec.engine.library import (  # noqa: PLC0415  (loaded by now)
+        engine_version,
+        waiting_policy,
+    )
 
     loaded = runtime.loaded
     return {
         "ctx": loaded.target.capacity,
         "draft_ctx": loaded.draft.capacity if loaded.draft else None,
-        "threads": loaded.target.options.threads or default_threads(),
+        "threads": loaded.target.threads[0],
+        "threads_of_wider_passes": loaded.target.threads[1],
+        "waiting": waiting_policy(),
         "engine": f"llama-cpp-python {engine_version()}",
         **_context("target", loaded.target),
         **(_context("draft", loaded.draft) if loaded.draft else {}),

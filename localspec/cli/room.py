@@ -25,6 +25,7 @@ class Headers:
 
     target: Header
     draft: Header | None
+    skipped: Header | None = None
 
     @property
     def shared(self) -> bool:
@@ -39,18 +40,21 @@ class Need:
     target: Memory
     draft: Memory | None
     shared: bool = False
+    skipped: Memory | None = None
 
     @property
     def total(self) -> int:
-        """Give the bytes of both together."""
+        """Give the bytes of all together."""
+        own = self.target.total + (self.skipped.total if self.skipped else 0)
         if self.draft is None:
-            return self.target.total
-        both = self.target.total + self.draft.total
+            return own
+        both = own + self.draft.total
         return both - self.draft.weights - self.draft.vocabulary if self.shared else both
 
     def __str__(self) -> str:
         """Write it as a person would read it."""
-        parts = [("target", self.target), *([("draft", self.draft)] if self.draft else [])]
+        named = {"target": self.target, "draft": self.draft, "layerskip draft": self.skipped}
+        parts = [(name, part) for name, part in named.items() if part]
         words = [
             f"{name} {show_bytes(part.weights + part.vocabulary)} weights, "
             f"{show_bytes(part.kv)} cache, {show_bytes(part.compute)} buffers"
@@ -103,7 +107,8 @@ def headers_of(settings: RunSettings) -> Headers | None:
         except LocalspecError:
             if settings.draft_required:
                 raise
-    return Headers(target, draft) if target.number("{arch}.block_count") else None
+    skipped = read_header(settings.files.skipped) if settings.files.skipped else None
+    return Headers(target, draft, skipped) if target.number("{arch}.block_count") else None
 
 
 def _check_kind(target: Header) -> None:
@@ -122,6 +127,7 @@ def need(settings: RunSettings, headers: Headers) -> Need:
         estimate(headers.target, target),
         estimate(headers.draft, draft) if headers.draft else None,
         headers.shared,
+        estimate(headers.skipped, draft) if headers.skipped else None,
     )
 
 
@@ -144,7 +150,7 @@ def _shortened(settings: RunSettings, headers: Headers, free: int, notes: Notes)
     load, _ = loads(settings, headers)
     if need(settings, headers).total <= Room(free).usable:
         return settings
-    draft = None if headers.shared else headers.draft
+    draft = headers.skipped if headers.shared else headers.draft or headers.skipped
     context = auto_context(headers.target, draft, load, Room(free))
     if context >= load.n_ctx:
         return settings

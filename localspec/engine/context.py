@@ -19,6 +19,7 @@ from localspec.engine.forgetting import Cache, Forgetting, Way, prove
 from localspec.engine.interrupt import abortable
 from localspec.engine.model import Interrupted, Model
 from localspec.engine.shape import ContextOptions, create, window_of
+from localspec.engine.skipping import Skips
 from localspec.errors import LocalspecError
 
 _ABORTED = 2
@@ -45,8 +46,10 @@ class Context:
     Set `cancel` to something like `threading.Event` to stop a long prefill from another thread.
     """
 
-    def __init__(self, model: Model, options: ContextOptions) -> None:
-        self.model, self.options = model, options
+    def __init__(
+        self, model: Model, options: ContextOptions, *, skips: Skips | None = None
+    ) -> None:
+        self.model, self.options, self._skips = model, options, skips
         self.cancel: Flag | None = None
         self.engine_s, self.passes = 0.0, 0
         self._tokens = TokenBuffer()
@@ -54,7 +57,7 @@ class Context:
         self._views: dict[tuple[int, int], NDArray[np.float32]] = {}
         width = options.strict_rows or min(options.batch, options.n_ctx)
         self._strict = options.strict_rows is not None
-        self._handle: int | None = create(model, options, width)
+        self._handle: int | None = create(model, options, width, skips=skips)
         self._batch = Batch(width)
         self.max_rows = width if self._strict else min(options.max_rows, width)
         self._bind()
@@ -71,6 +74,21 @@ class Context:
         self._synchronize = binding.llama_synchronize
         self._remove = binding.llama_memory_seq_rm
         self._logits_at = library.llama("llama_get_logits", ctypes.c_void_p, ctypes.c_void_p)
+
+    @property
+    def threads(self) -> tuple[int, int]:
+        """Give the threads of one-row passes, and of wider ones."""
+        binding = library.load()
+        one, more = binding.llama_n_threads(self.handle), binding.llama_n_threads_batch(self.handle)
+        return int(one), int(more)
+
+    def set_threads(self, one_row: int, rows: int) -> None:
+        """Use other numbers of threads from the next pass on: for one row, and for several.
+
+        The engine takes the second number for every pass of two rows or more, so a verifying pass
+        and a prefill share it.
+        """
+        library.load().llama_set_n_threads(self.handle, one_row, rows)
 
     @property
     def tokens(self) -> Tokens:

@@ -31,6 +31,12 @@ def _set_environment() -> None:
         os.environ.setdefault(name, value)
 
 
+def waiting_policy() -> str:
+    """Say how the engine's threads wait, as the environment tells it: `GOMP_SPINCOUNT=3000`."""
+    names = ("OMP_WAIT_POLICY", *_WAITING_POLICY)
+    return " ".join(f"{name}={os.environ[name]}" for name in names if name in os.environ)
+
+
 @functools.cache
 def load() -> Any:
     """Import the binding and start the engine; later calls are free.

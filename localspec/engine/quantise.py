@@ -18,6 +18,7 @@ from localspec.errors import LocalspecError, OptionError, PairRefused
 
 # Room beside the new file, so that a layout never fills a disk to the last byte.
 _SPARE_BYTES = 64 * 2**20
+COPY = "copy"
 _BF16 = 30  # GGML_TYPE_BF16, which the binding does not name
 _F32_PER_Q4 = 8  # a float32 weight over a 4-bit one: the most a file can grow
 
@@ -26,7 +27,8 @@ _F32_PER_Q4 = 8  # a float32 weight over a 4-bit one: the most a file can grow
 class Recipe:
     """How to write a file anew: `type` such as "q4_0", `pure` for every tensor alike.
 
-    `prune_layers` are block numbers to leave out; the rest are renumbered.
+    The type "copy" keeps every tensor as it is. `prune_layers` are block numbers to leave out; the
+    rest are renumbered.
     """
 
     type: str
@@ -80,7 +82,10 @@ def _params(recipe: Recipe, keep: list[Any]) -> Any:
     binding = library.load()
     params = binding.llama_model_quantize_default_params()
     params.nthread = recipe.threads or default_threads()
-    params.ftype = _file_type(recipe.type)
+    if recipe.type == COPY:
+        params.only_copy = True
+    else:
+        params.ftype = _file_type(recipe.type)
     params.pure = recipe.pure
     params.allow_requantize = True
     if recipe.output_type is not None:
@@ -138,7 +143,15 @@ def _check_whole(written: Path, source: header.Header, recipe: Recipe) -> None:
 
 
 def _check_disk(source: Path, target: Path, recipe: Recipe) -> None:
-    growth = 1 if recipe.type.lower().startswith(("q4", "iq", "q2", "q3")) else _F32_PER_Q4
+    small = recipe.type.lower().startswith((COPY, "q4", "iq", "q2", "q3"))
+    check_disk(source, target, 1 if small else _F32_PER_Q4)
+
+
+def check_disk(source: Path, target: Path, growth: int = 1) -> None:
+    """Refuse a disk without room for `growth` times the source.
+
+    Raises: PairRefused.
+    """
     needed = source.stat().st_size * growth + _SPARE_BYTES
     target.parent.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(target.parent).free

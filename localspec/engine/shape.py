@@ -9,6 +9,7 @@ from typing import Any, Literal
 from localspec.engine import library, log
 from localspec.engine.checkpoints import MOST_BYTES
 from localspec.engine.model import Model
+from localspec.engine.skipping import Skips
 from localspec.engine.threads import default_threads
 from localspec.errors import OptionError, PairRefused
 
@@ -66,16 +67,17 @@ def strict_width(rows: int) -> int:
     return max(1, -(-rows // STRICT_UNIT)) * STRICT_UNIT
 
 
-def create(model: Model, options: ContextOptions, width: int) -> int:
+def create(model: Model, options: ContextOptions, width: int, *, skips: Skips | None = None) -> int:
     """Allocate a context whose passes have at most `width` rows; give the engine's pointer.
 
     Raises: OptionError for options that contradict the model, PairRefused when the engine cannot.
     """
     _check_options(model, options)
+    params = _params(model, options, width)
+    if skips is not None:
+        params.cb_eval = skips.callback
     with log.captured() as lines:
-        handle: int | None = library.load().llama_init_from_model(
-            model.handle, _params(model, options, width)
-        )
+        handle: int | None = library.load().llama_init_from_model(model.handle, params)
     if not handle:
         reason = next((line for line in reversed(lines) if "failed" in line or "error" in line), "")
         raise PairRefused(

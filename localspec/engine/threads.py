@@ -1,6 +1,7 @@
 """How many threads decode fastest here: the fast physical cores this process may use.
 
-Reads the kernel's tables where there are any. Does not pin, and measures nothing.
+Reads the kernel's tables where there are any. Does not pin, and measures nothing; which of the
+`candidates` is fastest is measured by `runtime.threading`.
 """
 
 import os
@@ -30,6 +31,17 @@ def default_threads(root: Path = _CPUS, allowed: frozenset[int] | None = None) -
     if not any(root.glob("cpu[0-9]*")) and allowed is None:
         return max(1, len(cpus) // 2) if len(cpus) > 4 else len(cpus)
     return max(1, len({_core(root / f"cpu{cpu}", cpu) for cpu in fast}))
+
+
+def candidates(root: Path = _CPUS, allowed: frozenset[int] | None = None) -> tuple[int, ...]:
+    """Give the numbers worth measuring, the default first.
+
+    More than the fast cores can pay where a core runs two threads or kinds of core differ little;
+    fewer where memory is the limit.
+    """
+    usual = default_threads(root, allowed)
+    every = len(allowed if allowed is not None else allowed_cpus())
+    return tuple(dict.fromkeys([usual, every, max(usual // 2, 1)]))
 
 
 def _speed(folder: Path) -> int:

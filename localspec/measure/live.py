@@ -48,9 +48,8 @@ class LiveRunner:
 
     def reset(self) -> None:
         """Empty every cache."""
-        for context in (self.runtime.loaded.target, self.runtime.loaded.draft):
-            if context is not None:
-                context.rewind(0)
+        for context in self.runtime.loaded.contexts:
+            context.rewind(0)
 
     def settings(self, arm: Arm) -> RunSettings:
         """Give the settings of an arm."""

@@ -134,15 +134,14 @@ def screened(
     most = max((*asked.gammas, min(MAX_GAMMA, runtime.loaded.target.max_rows - 1)))
     found = []
     names = {name for chain in drafters for name in chain.split("+")}
-    loaded = runtime.loaded
-    if names & {MODEL, AUTO} and loaded.draft is not None and loaded.draft_model is not None:
-        sampling = replace(runtime.settings.sampling, temperature=temperature)
-        sampler = Sampler(sampling, runtime.vocabulary.usable)
-        found.append(
-            screen_model(
-                loaded.draft_model, loaded.draft, sampler, stored=stored, costs=costs, most=most
-            )
-        )
+    sampling = replace(runtime.settings.sampling, temperature=temperature)
+    sampler = Sampler(sampling, runtime.vocabulary.usable)
+    wanted = names | ({MODEL} if AUTO in names else set())
+    for name, draft in runtime.loaded.drafts.items():
+        if name in wanted:
+            own = replace(costs, drafts={**costs.drafts, MODEL: costs.drafts.get(name, ())})
+            seen = screen_model(draft.model, draft, sampler, stored=stored, costs=own, most=most)
+            found.append(replace(seen, drafter=name))
     if names & {LOOKUP, AUTO}:
         found.append(screen_lookup(runtime, stored=stored, costs=costs, most=most))
     return tuple(found)

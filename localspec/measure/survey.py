@@ -25,7 +25,7 @@ from localspec.measure.identity import identify, key_of, machine_identity
 from localspec.measure.texts import builtin
 from localspec.runtime.calibration import keep_costs
 from localspec.runtime.pair import Runtime
-from localspec.runtime.settings import LOOKUP, MODEL
+from localspec.runtime.settings import LOOKUP
 from localspec.runtime.speculation import Workshop
 
 FRESH_S = 24 * 3600.0
@@ -102,10 +102,11 @@ def rescaled(points: tuple[CostPoint, ...], target: Context, plan: Survey) -> tu
 
 
 def drafts_of(runtime: Runtime, plan: Survey) -> dict[str, tuple[CostPoint, ...]]:
-    """Time a drafted token of the draft model, if there is one, and a copy by lookup."""
-    found = {}
-    if runtime.loaded.draft is not None:
-        found[MODEL] = measure_draft(drafter_of(runtime, MODEL), plan, clock=perf_counter)
+    """Time a drafted token of each draft model there is, and a copy by lookup."""
+    found = {
+        name: measure_draft(drafter_of(runtime, name), plan, clock=perf_counter)
+        for name in runtime.loaded.drafts
+    }
     copied = np.tile(plan.text[:COPIED], 1 + max(plan.contexts) // COPIED)
     own = replace(plan, text=copied)
     points = measure_draft(drafter_of(runtime, LOOKUP), own, clock=perf_counter)
@@ -119,13 +120,16 @@ def drafter_of(runtime: Runtime, name: str) -> Drafter:
 
 
 def _leave_empty(runtime: Runtime) -> None:
-    for context in (runtime.loaded.target, runtime.loaded.draft):
-        if context is not None:
-            context.rewind(0)
+    for context in runtime.loaded.contexts:
+        context.rewind(0)
 
 
 def _key(context: Context, what: str) -> str:
-    options = {"context": repr(context.options), "gpu": context.model.size_bytes}
+    options = {
+        "context": repr(context.options),
+        "gpu": context.model.size_bytes,
+        "threads": context.threads,
+    }
     return key_of(machine_identity(), identify(context.model.path), options, what)
 
 

@@ -13,15 +13,16 @@ from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from localspec.core.cost_curve import CostPoint, CostSeed
 from localspec.core.tokens import TokenSequence, sync
-from localspec.engine.library import engine_version
+from localspec.engine.library import engine_version, waiting_policy
 from localspec.runtime.folders import cache_dir, short_name
 from localspec.runtime.loading import Loaded
-from localspec.runtime.settings import MODEL
+from localspec.runtime.threading import choose
 
 ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16)
 REPEATS = 3
@@ -40,8 +41,8 @@ def calibrate(loaded: Loaded, *, clock: Clock = perf_counter) -> CostSeed:
     """
     end = clock() + BUDGET_S
     taken: dict[int, list[float]] = {}
-    drafted: list[float] = []
-    sequences = [each for each in (loaded.target, loaded.draft) if each]
+    drafted: dict[str, list[float]] = {name: [] for name in loaded.drafts}
+    sequences = loaded.contexts
     start = min(START, min(each.capacity for each in sequences) // 4)
     ahead = min(DRAFTED, min(each.capacity for each in sequences) - start)
     rows = [n for n in ROWS if n <= loaded.target.max_rows and start + n <= loaded.target.capacity]
@@ -51,30 +52,47 @@ def calibrate(loaded: Loaded, *, clock: Clock = perf_counter) -> CostSeed:
         for count in rows:
             if clock() < end or not repeat:
                 taken.setdefault(count, []).append(_pass_s(loaded.target, start, count, clock))
-        if loaded.draft:
-            drafted += [_pass_s(loaded.draft, start + i, 1, clock) for i in range(ahead)]
+        for name, draft in loaded.drafts.items():
+            drafted[name] += [_pass_s(draft, start + i, 1, clock) for i in range(ahead)]
     for sequence in sequences:
         sequence.rewind(0)
     points = tuple(CostPoint(count, start, min(seen)) for count, seen in taken.items())
-    return CostSeed(points, {MODEL: median(sorted(drafted)[:ahead])} if drafted else {})
+    fastest = {name: median(sorted(seen)[:ahead]) for name, seen in drafted.items()}
+    return CostSeed(points, fastest)
 
 
 def known_costs(loaded: Loaded) -> CostSeed:
     """Give the kept calibration of this machine, engine and pair, or measure it now."""
-    path = kept_path(loaded)
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        kept = _kept(loaded)
         points = tuple(CostPoint(**point) for point in kept["passes"])
         return CostSeed(points, {str(k): float(v) for k, v in kept["drafts"].items()})
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        for context in loaded.contexts:
+            choose(context, clock=perf_counter)
         seed = calibrate(loaded)
         keep_costs(loaded, seed)
         return seed
 
 
+def recall_threads(loaded: Loaded) -> None:
+    """Use the numbers of threads that a kept calibration chose; the default where there is none."""
+    most = 4 * (os.cpu_count() or 1)
+    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+        kept = [(int(one), int(more)) for one, more in _kept(loaded)["threads"]]
+        for context, both in list(zip(loaded.contexts, kept, strict=True)):
+            if context.options.threads is None and all(1 <= each <= most for each in both):
+                context.set_threads(*both)
+
+
+def _kept(loaded: Loaded) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(kept_path(loaded).read_text(encoding="utf-8"))
+    return found
+
+
 def keep_costs(loaded: Loaded, seed: CostSeed) -> None:
     """Write a calibration; a cache that cannot be written is no reason to fail."""
-    write_kept(kept_path(loaded), json.dumps(asdict(seed)))
+    write_kept(kept_path(loaded), json.dumps(asdict(seed) | _circumstances(loaded)))
 
 
 def write_kept(path: Path, text: str) -> None:
@@ -87,6 +105,14 @@ def write_kept(path: Path, text: str) -> None:
     except OSError:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _circumstances(loaded: Loaded) -> dict[str, object]:
+    """Give what a cost was measured with besides files and options."""
+    return {
+        "threads": [context.threads for context in loaded.contexts],
+        "waiting": waiting_policy(),
+    }
 
 
 def _filler(count: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
@@ -105,9 +131,9 @@ def _pass_s(sequence: TokenSequence, start: int, rows: int, clock: Clock) -> flo
 
 def kept_path(loaded: Loaded) -> Path:
     """Name the file by everything that a cost depends on."""
-    models = [loaded.model, *([loaded.draft_model] if loaded.draft_model else [])]
-    contexts = [loaded.target, *([loaded.draft] if loaded.draft else [])]
-    files = [(m.path.name, m.path.stat().st_size, m.path.stat().st_mtime_ns) for m in models]
+    contexts = loaded.contexts
+    paths = [context.model.path for context in contexts]
+    files = [(each.name, each.stat().st_size, each.stat().st_mtime_ns) for each in paths]
     facts: list[object] = [
         platform.node(),
         platform.processor(),

@@ -31,5 +31,5 @@ def _device(context: Context | None) -> str:
     if can_offload():
         names = [device.description for device in list_devices() if device.is_gpu]
         return ", ".join(names) or "GPU"
-    threads = (context.options.threads if context else None) or default_threads()
+    threads = context.threads[0] if context else default_threads()
     return f"CPU {threads} thread{'s' if threads > 1 else ''}"

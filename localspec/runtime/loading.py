@@ -27,7 +27,15 @@ from localspec.runtime.caches import (
     target_load,
     why_not,
 )
-from localspec.runtime.settings import AUTO, DEFAULT_CONTEXT, MODEL, Placement, RunSettings
+from localspec.runtime.layerskip import with_skipped
+from localspec.runtime.settings import (
+    AUTO,
+    DEFAULT_CONTEXT,
+    LAYERSKIP,
+    MODEL,
+    Placement,
+    RunSettings,
+)
 
 Notify = Callable[[str], None]
 Progress = Callable[[str, float | None], object]
@@ -36,7 +44,10 @@ Opener = Callable[[Path, Placement, str], Model]
 
 @dataclass(frozen=True)
 class Loaded:
-    """The models and caches of one run; `draft` is None without a draft model."""
+    """The models and caches of one run; `draft` is None without a draft model.
+
+    `skipped`: a cache of the target with blocks left out, for the drafter `layerskip`.
+    """
 
     model: Model
     target: Context
@@ -44,6 +55,18 @@ class Loaded:
     draft_model: Model | None
     draft: Context | None
     load_s: float
+    skipped: Context | None = None
+
+    @property
+    def drafts(self) -> dict[str, Context]:
+        """Give the caches that drafters decode with, by the drafter's name."""
+        found = {MODEL: self.draft, LAYERSKIP: self.skipped}
+        return {name: each for name, each in found.items() if each}
+
+    @property
+    def contexts(self) -> tuple[Context, ...]:
+        """Give every cache there is."""
+        return (self.target, *self.drafts.values())
 
 
 def unseen(what: str, share: float | None) -> None:
@@ -64,6 +87,7 @@ def load_pair(
         return resources.enter_context(_model(path, placement, role=role, progress=progress))
 
     begun = perf_counter()
+    settings = with_skipped(settings, notify)
     draft_path = _fitting_draft(settings, notify)
     model = opened(settings.files.target, settings.target, "target")
     target = resources.enter_context(_target(model, settings, notify))
@@ -71,12 +95,19 @@ def load_pair(
     draft = _draft(draft_model, target, settings, notify)
     if draft:
         resources.enter_context(draft)
+    skipped = None
+    if settings.files.skipped:
+        made = opened(settings.files.skipped, settings.draft, "layerskip draft")
+        skipped = _draft(made, target, settings, notify)
+        if skipped:
+            resources.enter_context(skipped)
     template = ChatTemplate.of(model)
     if template:
         resources.enter_context(template).start()
     else:
         notify(f"{settings.files.target.name} has no chat template: your text goes to it as it is")
-    return Loaded(model, target, template, draft_model, draft, perf_counter() - begun)
+    load_s = perf_counter() - begun
+    return Loaded(model, target, template, draft_model, draft, load_s, skipped)
 
 
 def _fitting_draft(settings: RunSettings, notify: Notify) -> Path | None:

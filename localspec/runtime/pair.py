@@ -21,6 +21,7 @@ from localspec.core.tokens import Token, Tokens
 from localspec.engine.template import ChatTemplate
 from localspec.engine.vocabulary import Vocabulary
 from localspec.errors import OptionError
+from localspec.runtime.calibration import recall_threads
 from localspec.runtime.describe import NO_DRAFT, in_words
 from localspec.runtime.habits import keep_habits, kept_habits
 from localspec.runtime.loading import Loaded, Notify, Progress, load_pair, unseen
@@ -83,9 +84,9 @@ class Runtime:
         self.loaded = loaded
         self.baseline = Baseline()
         self.cancel = Flag()
-        for context in (loaded.target, loaded.draft):
-            if context:
-                context.cancel = self.cancel
+        for context in loaded.contexts:
+            context.cancel = self.cancel
+        recall_threads(loaded)
         self.seed = settings.seed if settings.seed is not None else secrets.randbits(31)
         self._workshop = Workshop(loaded, notify, known=kept_habits(loaded))
         self._plain = self._workshop.plain()

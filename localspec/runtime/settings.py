@@ -22,7 +22,7 @@ NGRAM = "ngram"
 LAYERSKIP = "layerskip"
 HEADS = ("eagle3", "mtp", "medusa")
 DRAFTERS = (AUTO, MODEL, LOOKUP, NGRAM, LAYERSKIP, *HEADS, NONE)
-READY = (AUTO, MODEL, LOOKUP, NGRAM, NONE)
+READY = (AUTO, MODEL, LOOKUP, NGRAM, LAYERSKIP, NONE)
 DEFAULT_CONTEXT = 4096
 
 
@@ -41,12 +41,14 @@ class PairFiles:
     """The files of a pair, and the name shown for it.
 
     `derived`: the draft was made from the target by leaving blocks out, so it fits by construction.
+    `skipped`: another such file, made for the drafter `layerskip`.
     """
 
     target: Path
     draft: Path | None = None
     name: str = ""
     derived: bool = False
+    skipped: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,13 @@ from localspec.drafters.lookup import LookupDrafter
 from localspec.drafters.model import ModelDrafter
 from localspec.drafters.ngram import NgramDrafter
 from localspec.drafters.ngram_table import NgramTable
+from localspec.engine import Context
 from localspec.errors import OptionError
 from localspec.runtime.caches import can_speculate, refuse_useless
 from localspec.runtime.calibration import known_costs
 from localspec.runtime.habits import Habits
 from localspec.runtime.loading import Loaded, Notify
-from localspec.runtime.settings import AUTO, LOOKUP, MODEL, NGRAM, NONE, RunSettings
+from localspec.runtime.settings import AUTO, LAYERSKIP, LOOKUP, MODEL, NGRAM, NONE, RunSettings
 from localspec.runtime.texts import ngram_table, text_ids
 
 
@@ -108,6 +109,8 @@ class Workshop:
     def _drafter(self, name: str, settings: RunSettings) -> Drafter:
         if name == MODEL:
             return self._model_drafter(settings)
+        if name == LAYERSKIP:
+            return self._layerskip_drafter(settings)
         if name == LOOKUP:
             return self._lookup_drafter(settings)
         if name == NGRAM:
@@ -137,11 +140,23 @@ class Workshop:
         loaded = self._loaded
         if loaded.draft is None or loaded.draft_model is None:
             raise OptionError("drafter 'model' needs a draft model", "name one with --draft FILE")
-        ours, theirs = loaded.model.vocabulary, loaded.draft_model.vocabulary
+        return self._drafting_with(loaded.draft, MODEL, settings)
+
+    def _layerskip_drafter(self, settings: RunSettings) -> Drafter:
+        if self._loaded.skipped is None:
+            raise OptionError(
+                "drafter 'layerskip' needs a draft made of the target, which is made at the start",
+                "start again with --drafter layerskip",
+            )
+        return self._drafting_with(self._loaded.skipped, LAYERSKIP, settings)
+
+    def _drafting_with(self, context: Context, name: str, settings: RunSettings) -> Drafter:
+        ours, theirs = self._loaded.model.vocabulary, context.model.vocabulary
         usable = min(ours.usable, theirs.usable)
         banned = tuple(sorted(t for t in ours.banned | theirs.banned if t < usable))
         sampler = Sampler(settings.sampling, usable, banned, telling=True)
-        return ModelDrafter(loaded.draft, sampler, heat=self._temperature(settings))
+        heat = self._temperature(settings) if name == MODEL else None
+        return ModelDrafter(context, sampler, name=name, heat=heat)
 
     def _temperature(self, settings: RunSettings) -> DraftTemperature | None:
         """Fit the draft's sharpness where gamma is automatic; a fixed gamma is left as it is."""

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from localspec.core.draft import Drafter
 from localspec.core.generate import Speculation, generate
 from localspec.core.options import GenerateOptions
 from localspec.core.policy import FixedPolicy
@@ -23,7 +24,9 @@ from localspec.core.tokens import Tokens, sync
 from localspec.drafters.lookup import LookupDrafter
 from localspec.drafters.model import ModelDrafter
 from localspec.engine.context import Context, ContextOptions
+from localspec.engine.halves import write_without
 from localspec.engine.model import Model
+from localspec.engine.skipping import Half
 from tests.conftest import TinyPair
 
 ANSWERS = 20_000
@@ -35,18 +38,23 @@ SAMPLING = SamplingParams(temperature=0.9, top_k=4, top_p=1.0, min_p=0.0)
 class Duo:
     target: Context
     draft: Context
+    skipped: Context
 
 
 @pytest.fixture(scope="module")
-def duo(tiny_pair: TinyPair) -> Iterator[Duo]:
+def duo(tiny_pair: TinyPair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Duo]:
     shape = ContextOptions(64, threads=1)
+    without = tmp_path_factory.mktemp("law") / "without.gguf"
+    write_without(tiny_pair.target, without, {Half(1, "ffn"), Half(2, "attn")})
     with (
         Model.load(tiny_pair.target) as large,
         Model.load(tiny_pair.draft) as small,
         Context(large, shape) as target,
         Context(small, shape) as draft,
+        Model.load(without) as rest,
+        Context(rest, shape) as skipped,
     ):
-        yield Duo(target, draft)
+        yield Duo(target, draft, skipped)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +90,11 @@ def _continuations(
 
 def _answer(duo: Duo, prompt: Tokens, options: GenerateOptions, drafter: str) -> Tally:
     sampler = Sampler(SAMPLING)
-    made = ModelDrafter(duo.draft, sampler) if drafter == "model" else LookupDrafter(shortest=2)
+    drafts = {"model": duo.draft, "layerskip": duo.skipped}
+    if drafter in drafts:
+        made: Drafter = ModelDrafter(drafts[drafter], sampler, name=drafter)
+    else:
+        made = LookupDrafter(shortest=2)
     speculation = Speculation(FixedPolicy(2, (drafter,)), [made])
     tally = Tally()
     for event in generate(duo.target, prompt, options, speculation=speculation):
@@ -94,7 +106,7 @@ def _answer(duo: Duo, prompt: Tokens, options: GenerateOptions, drafter: str) ->
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("rule", "drafter"),
-    [*product(RuleName, ["model"]), (RuleName.BLOCK, "lookup")],
+    [*product(RuleName, ["model"]), (RuleName.BLOCK, "lookup"), (RuleName.BLOCK, "layerskip")],
 )
 def test_twenty_thousand_sampled_answers_follow_the_computed_law(
     duo: Duo,
@@ -103,7 +115,7 @@ def test_twenty_thousand_sampled_answers_follow_the_computed_law(
     rule: RuleName,
     drafter: str,
 ) -> None:
-    """A01 B10 B13: what is written is distributed as the target alone would write it."""
+    """A01 B10 B13 B14: what is written is distributed as the target alone would write it."""
     seen: Counter[tuple[int, ...]] = Counter()
     accepted = drafted = 0
     for seed in range(ANSWERS):
