@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from localspec.core.tokens import Logits, TokenBuffer, Tokens
 from localspec.engine import library, log
 from localspec.engine.batch import Batch
+from localspec.engine.features import Tap
 from localspec.engine.interrupt import abortable
 from localspec.engine.model import Interrupted, Model
 from localspec.engine.shape import ContextOptions, create
@@ -51,6 +52,7 @@ class Context:
         self._tokens = TokenBuffer()
         self._vocab = model.n_vocab
         self._views: dict[tuple[int, int], NDArray[np.float32]] = {}
+        self._taps: list[Tap] = []
         width = options.strict_rows or min(options.batch, options.n_ctx)
         self._strict = options.strict_rows is not None
         self._handle: int | None = create(model, options, width)
@@ -72,6 +74,15 @@ class Context:
     def tokens(self) -> Tokens:
         """Give the ids the cache holds, in order; borrowed until the next change."""
         return self._tokens.view
+
+    @property
+    def width(self) -> int:
+        """Give the most tokens of one pass."""
+        return self._batch.size
+
+    def watch(self, tap: Tap) -> None:
+        """Tell `tap` about every pass from now on."""
+        self._taps.append(tap)
 
     @property
     def capacity(self) -> int:
@@ -158,6 +169,8 @@ class Context:
         else:
             self._batch.fill(tokens, start=len(self._tokens), rows=rows)
         handle = self.handle
+        for tap in self._taps:
+            tap.before(len(tokens), rows)
         before = perf_counter()
         try:
             code = self._decode(handle, self._batch.native)
@@ -167,6 +180,8 @@ class Context:
             if self._strict:
                 self._remove(self._memory, 1, -1, -1)
             self._tokens.extend(tokens)
+            for tap in self._taps:
+                tap.after(len(self._tokens) - len(tokens), len(tokens))
         except BaseException:
             self._repair()
             raise

@@ -115,6 +115,11 @@ class Model:
         return self._number("llama_model_n_embd")
 
     @functools.cached_property
+    def n_embd_out(self) -> int:
+        """Give the width of the states that the model gives out."""
+        return self._number("llama_model_n_embd_out")
+
+    @functools.cached_property
     def n_layer(self) -> int:
         """Give the number of blocks."""
         return self._number("llama_model_n_layer")
