@@ -109,6 +109,7 @@ class Context:
         """Drop everything from `length` on; give the length kept, 0 where only all can go."""
         if length >= len(self._tokens):
             return len(self._tokens)
+        length = min([length, *(tap.reach(length) for tap in self._taps)])
         before = perf_counter()
         if length <= 0 or not self._forget_from(length):
             library.load().llama_memory_clear(self._memory, False)

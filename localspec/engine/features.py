@@ -78,13 +78,16 @@ class Source(Protocol):
 class Tap:
     """The states of one kind behind the tokens of a context, kept by position.
 
-    Call `reader`, when set, before rows would be lost for want of room; it may `release` them.
+    Call `reader`, when set, before rows are lost for want of room that nobody has `read` yet.
+    `lasting` states are needed behind any token that is kept, so a context that lacks one reads
+    that token again.
     """
 
-    def __init__(self, context: Watched, source: Source, *, room: int) -> None:
+    def __init__(self, context: Watched, source: Source, *, room: int, lasting: bool) -> None:
         self._context, self._source = context, source
         self._window = Window(source.width, room)
-        self._leaves = False
+        self._lasting, self._leaves = lasting, False
+        self._read = 0
         self.reader: Callable[[], None] | None = None
 
     @property
@@ -104,9 +107,14 @@ class Tap:
         """
         return self._window.rows(begin, end) if end <= len(self._context.tokens) else None
 
-    def release(self, position: int) -> None:
-        """Forget what lies before a position."""
-        self._window.release(position)
+    def read(self, position: int) -> None:
+        """Hear that the states before a position have been read, and may be lost."""
+        self._read = position
+
+    def reach(self, length: int) -> int:
+        """Give the length to rewind to, so that the state behind the last token is known."""
+        known = not self._lasting or self._window.first < length <= self._window.end
+        return length if known else max(length - 1, 0)
 
     def before(self, count: int, rows: int) -> None:
         """Hear of a pass to come; called by the context."""
@@ -118,7 +126,9 @@ class Tap:
         if not self._leaves:
             window.cut(start)
             return
-        if self.reader is not None and start - window.first + count > window.room:
+        self._read = min(self._read, start)
+        lost = start + count - window.room
+        if self.reader is not None and lost > max(self._read, window.first):
             self.reader()
         self._source.copy(window.place(start, count))
 
@@ -146,7 +156,7 @@ def hidden_tap(context: Watched) -> Tap:
     Only a pass with logits for all of its tokens leaves it, as every pass that judges a draft
     does: the engine would otherwise compute logits for a whole prompt.
     """
-    tap = Tap(context, _LastHidden(context), room=2 * context.width)
+    tap = Tap(context, _LastHidden(context), room=2 * context.width, lasting=False)
     context.watch(tap)
     return tap
 
@@ -154,7 +164,7 @@ def hidden_tap(context: Watched) -> Tap:
 def _every(context: Watched, source: Source) -> Tap:
     """Keep some dozen megabytes, and two passes at least."""
     room = max(2 * context.width, ROOM_BYTES // (4 * source.width))
-    tap = Tap(context, source, room=room)
+    tap = Tap(context, source, room=room, lasting=True)
     context.watch(tap)
     return tap
 

@@ -106,19 +106,30 @@ def test_the_last_hidden_state_of_an_older_pass_is_not_taken_for_a_newer_one(
     assert tap.rows(5, 8) is None
 
 
-def test_a_reader_is_called_before_rows_are_lost(context: Context) -> None:
+def test_a_reader_is_called_before_unread_states_are_lost(context: Context) -> None:
     tap = layer_tap(context, (1,))
     tap._window.room = 32
     calls: list[int] = []
 
     def reader() -> None:
         calls.append(len(tap.tokens))
-        tap.release(len(tap.tokens) - 16)
+        assert tap.rows(len(tap.tokens) - 48, len(tap.tokens) - 16) is not None
+        tap.read(len(tap.tokens) - 16)
 
     tap.reader = reader
+    context.extend(ids(96), 1)
+    assert calls == [48, 80]
+    assert tap.rows(64, 96) is not None
+
+
+def test_a_token_whose_state_is_lost_is_read_again(context: Context) -> None:
+    tap = layer_tap(context, (1,))
+    tap._window.room = 32
     context.extend(ids(64), 1)
-    assert calls == [48]
-    assert tap.rows(32, 64) is not None
+    assert context.rewind(50) == 50
+    assert context.rewind(20) == 19
+    context.extend(ids(20)[19:], 1)
+    assert tap.rows(19, 20) is not None
 
 
 def test_a_model_whose_graph_shows_no_states_is_refused(tmp_path: Path) -> None:
@@ -167,14 +178,14 @@ def test_a_window_grows_and_moves_without_mixing_rows() -> None:
     window, held, position = Window(3, 200), {}, 0
     for _ in range(2000):
         start = max(window.first, position - int(rng.integers(0, 4)))
+        if rng.random() < 0.02:
+            start = position + 5
         count = int(rng.integers(0, 12))
         values = rng.random((count, 3), np.float32)
         window.place(start, count)[:] = values
-        held = {p: row for p, row in held.items() if p < start}
+        held = {p: row for p, row in held.items() if p < start <= position}
         held |= {start + i: row for i, row in enumerate(values)}
         position = start + count
-        if rng.random() < 0.1:
-            window.release(position - int(rng.integers(0, 40)))
         found = window.rows(window.first, window.end)
         assert found is not None
         expected = np.array([held[p] for p in range(window.first, window.end)]).reshape(-1, 3)
