@@ -42,7 +42,7 @@ class MedusaHeads:
     @property
     def width(self) -> int:
         """Give the numbers in a hidden state."""
-        return self.projection.shape[-1]
+        return int(self.projection.shape[-1])
 
     def logits(self, hidden: Floats, count: int) -> Floats:
         """Give the logits of the first `count` heads.
@@ -55,7 +55,8 @@ class MedusaHeads:
             state = state + _silu(inner + layer.bias[:count])
         if self.projection.ndim == 2:
             return np.asarray(state @ self.projection.T, np.float32)
-        return np.matmul(self.projection[:count], state[:, :, None])[:, :, 0]
+        guessed = np.matmul(self.projection[:count], state[:, :, None])
+        return np.asarray(guessed[:, :, 0], np.float32)
 
 
 def _silu(x: Floats) -> Floats:

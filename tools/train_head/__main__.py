@@ -57,9 +57,9 @@ def _chats(options: argparse.Namespace, work: Path, seconds: float) -> bool:
 
 
 def _heads(options: argparse.Namespace, work: Path, seconds: float) -> bool:
-    from tools.medusa_writer import Writing, write_medusa
-    from tools.train_head.dataset import load_chats
-    from tools.train_head.medusa import Training, train
+    from tools.medusa_writer import Writing, write_medusa  # noqa: PLC0415
+    from tools.train_head.dataset import load_chats  # noqa: PLC0415
+    from tools.train_head.medusa import Training, train  # noqa: PLC0415
 
     how = Training(
         heads=options.heads,
