@@ -26,6 +26,7 @@ from localspec.measure.check import (
     Candidate,
     Checked,
     check_draft,
+    check_heads,
     check_lookup,
     ranked,
     ready,
@@ -139,6 +140,8 @@ def measured(wanted: Sequence[Wanted], asked: Asked, notes: Notes) -> CheckDocum
         kinds = kinds_of(runtime, asked)
         bench = ready(runtime, kinds, temperature=asked.temperatures[0], notify=notes.say)
         candidates = [check_lookup(bench)] if bench.stored.transcripts else []
+        heads = check_heads(bench) if bench.stored.transcripts else None
+        candidates += [heads] if heads else []
         looked = []
         for each in wanted:
             looked.append(_screen(each, bench, candidates, notes))

@@ -45,6 +45,11 @@ class MedusaDrafter:
         self._states, self._heads, self._sampler = states, heads, sampler
         self._row = np.full(size, -np.inf, np.float32)
 
+    @property
+    def most(self) -> int:
+        """Give the most ids of one proposal."""
+        return len(self._heads)
+
     def prefill(self, history: Tokens) -> None:
         """Do nothing: the target's own pass leaves the state."""
 

@@ -16,11 +16,19 @@ from localspec.measure.arms import Kind
 from localspec.measure.costs import Costs, Survey, measure_draft
 from localspec.measure.live import LiveRunner
 from localspec.measure.predict import Predicted, best_point
-from localspec.measure.screen import Screened, Stored, plain_answers, screen_lookup, screen_model
-from localspec.measure.survey import FRESH_S, real_text, survey, survey_of
+from localspec.measure.screen import (
+    Screened,
+    Stored,
+    plain_answers,
+    screen_heads,
+    screen_lookup,
+    screen_model,
+)
+from localspec.measure.survey import FRESH_S, medusa_at_hand, real_text, survey, survey_of
 from localspec.measure.verdict import Quiet, Word, judge
+from localspec.runtime.heads import head_for
 from localspec.runtime.pair import Runtime
-from localspec.runtime.settings import LOOKUP, MODEL
+from localspec.runtime.settings import LOOKUP, MEDUSA, MODEL
 
 REPEATS = 5
 ANSWERS_EACH = 2
@@ -114,6 +122,21 @@ def check_draft(bench: Bench, path: Path) -> Candidate:
     return _candidate(MODEL, path, found, costs)
 
 
+def check_heads(bench: Bench) -> Candidate | None:
+    """Screen Medusa heads that fit the target; None where there are none.
+
+    Raises: PairRefused for a file that the user named.
+    """
+    runtime = bench.runtime
+    sampling = replace(runtime.settings.sampling, temperature=bench.temperature)
+    heads = medusa_at_hand(runtime, sampling)
+    if heads is None:
+        return None
+    found = screen_heads(runtime.loaded.target, heads, stored=bench.stored, costs=bench.costs)
+    path = head_for(MEDUSA, replace(runtime.settings, drafters=(MEDUSA,)))
+    return _candidate(MEDUSA, path, found, bench.costs)
+
+
 def _draft_options(options: ContextOptions, bench: Bench) -> ContextOptions:
     own = bench.runtime.settings.draft
     return replace(options, kv_type_k=own.kv, kv_type_v=own.kv, n_ctx=own.context or options.n_ctx)
@@ -150,7 +173,7 @@ def reason(found: Screened, ratio: float | None, costs: Costs) -> str:
         f"{best.tokens_per_pass:.2f} tokens a pass",
         f"a pass over {best.gamma + 1} rows costs {verify:.2f} of one",
     ]
-    if found.drafter == MODEL and ratio is not None:
+    if found.drafter in (MODEL, MEDUSA) and ratio is not None:
         said.append(f"a drafted token {ratio:.2f}")
     if found.acceptance is not None:
         said.append(f"{found.acceptance:.0%} of the guesses would stand")

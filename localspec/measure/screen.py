@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from localspec.core.sampling import Sampler
 from localspec.core.theory import MAX_GAMMA
+from localspec.drafters.medusa import MedusaDrafter
 from localspec.engine import Context, Model
 from localspec.measure.arms import Arm, Kind, Slot
 from localspec.measure.costs import Costs
@@ -26,6 +27,7 @@ from localspec.measure.replay import (
     Chances,
     Rounds,
     Transcript,
+    head_chances,
     model_chances,
     model_rounds,
     point_chances,
@@ -34,7 +36,7 @@ from localspec.measure.replay import (
 )
 from localspec.measure.sample import Sample, take
 from localspec.runtime.pair import Runtime
-from localspec.runtime.settings import LOOKUP, MODEL
+from localspec.runtime.settings import LOOKUP, MEDUSA, MODEL
 
 SHORTEST_ANSWER = 4
 
@@ -112,6 +114,22 @@ def screen_lookup(
     share = float(sum(firsts) / len(firsts)) if firsts else None
     rounds = {g: [point_rounds(each, g) for each in found] for g in range(1, most + 1)}
     return _screened(LOOKUP, rounds, stored, costs, share)
+
+
+def screen_heads(
+    target: Context, drafter: MedusaDrafter, *, stored: Stored, costs: Costs
+) -> Screened:
+    """Replay Medusa heads over the answers; the target reads them again for its states."""
+    found: list[list[Chances]] = []
+    for told in stored.transcripts:
+        target.rewind(0)
+        found.append(head_chances(drafter, target, told, chunk=target.max_rows))
+    target.rewind(0)
+    firsts = [each.accept[0] for chances in found for each in chances if len(each.accept)]
+    share = float(sum(firsts) / len(firsts)) if firsts else None
+    gammas = range(1, drafter.most + 1)
+    rounds = {g: [point_rounds(each, g) for each in found] for g in gammas}
+    return _screened(MEDUSA, rounds, stored, costs, share)
 
 
 @contextmanager

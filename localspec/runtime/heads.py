@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from localspec.drafters.medusa_heads import MedusaHeads
+from localspec.engine import Context
 from localspec.engine.features import Tap, hidden_tap
 from localspec.errors import NotHere, PairRefused
 from localspec.pairs.header import read_header
 from localspec.pairs.medusa_file import read_medusa
-from localspec.runtime.loading import Loaded
 from localspec.runtime.settings import AUTO, HEADS, RunSettings
 
 
@@ -37,13 +37,23 @@ def head_for(drafter: str, settings: RunSettings) -> Path | None:
     return settings.head if _kind(settings.head) == drafter else None
 
 
-def medusa_parts(loaded: Loaded, path: Path, before: MedusaParts | None) -> MedusaParts:
-    """Read heads and hold them against the target; a tap that is there already stays.
+class HeadShelf:
+    """Heads of one loaded target: read once, with one tap, however many drafters ask."""
 
-    Raises: PairRefused.
-    """
-    heads = read_medusa(path, read_header(loaded.model.path))
-    return MedusaParts(heads, before.states if before else hidden_tap(loaded.target))
+    def __init__(self) -> None:
+        self._read: dict[Path, MedusaHeads] = {}
+        self._states: Tap | None = None
+
+    def medusa(self, path: Path, target: Context) -> MedusaParts:
+        """Read heads and hold them against the target.
+
+        Raises: PairRefused.
+        """
+        if path not in self._read:
+            self._read[path] = read_medusa(path, read_header(target.model.path))
+        if self._states is None:
+            self._states = hidden_tap(target)
+        return MedusaParts(self._read[path], self._states)
 
 
 def _kind(path: Path) -> str:

@@ -5,7 +5,7 @@ Knows files, placement and context sizes. Does not know drafters or text.
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 
@@ -15,6 +15,7 @@ from localspec.engine.template import ChatTemplate
 from localspec.errors import LocalspecError, PairRefused
 from localspec.pairs.compat import compare
 from localspec.pairs.header import read_header
+from localspec.runtime.heads import HeadShelf
 from localspec.runtime.settings import DEFAULT_CONTEXT, MODEL, Placement, RunSettings
 
 Notify = Callable[[str], None]
@@ -32,6 +33,7 @@ class Loaded:
     draft_model: Model | None
     draft: Context | None
     load_s: float
+    heads: HeadShelf = field(default_factory=HeadShelf)
 
 
 def unseen(what: str, share: float | None) -> None:

@@ -138,12 +138,13 @@ class Runtime:
         self._speculation = self._workshop.speculation(settings)
         self.settings = settings
 
-    def drafter(self, name: str) -> Drafter:
+    def drafter(self, name: str, sampling: SamplingParams | None = None) -> Drafter:
         """Give one drafter as the loop would use it, for measuring it alone.
 
         Raises: OptionError, PairRefused.
         """
-        settings = replace(self.settings, drafters=(name,), gamma=1)
+        sampling = sampling or self.settings.sampling
+        settings = replace(self.settings, drafters=(name,), gamma=1, sampling=sampling)
         return self._workshop.speculation(settings).drafters[0]
 
     def set_drafters(self, names: tuple[str, ...]) -> None:

@@ -5,7 +5,6 @@ Knows which drafter needs what. Does not know files, conversations or screens.
 
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 
 from localspec.core.adaptive import AdaptivePolicy, PolicyOptions
 from localspec.core.costs import CostModel
@@ -21,7 +20,7 @@ from localspec.drafters.ngram import NgramDrafter
 from localspec.drafters.ngram_table import NgramTable
 from localspec.errors import OptionError, PairRefused
 from localspec.runtime.calibration import known_costs
-from localspec.runtime.heads import MedusaParts, head_for, medusa_parts
+from localspec.runtime.heads import head_for
 from localspec.runtime.loading import Loaded, Notify
 from localspec.runtime.settings import AUTO, LOOKUP, MEDUSA, MODEL, NGRAM, NONE, RunSettings
 from localspec.runtime.texts import ngram_table, text_ids
@@ -35,7 +34,6 @@ class Workshop:
         self._notify = notify
         self._lookup: LookupDrafter | None = None
         self._table: NgramTable | None = None
-        self._medusa: tuple[Path, MedusaParts] | None = None
 
     def speculation(self, settings: RunSettings) -> Speculation:
         """Put together what the settings ask for.
@@ -108,10 +106,8 @@ class Workshop:
         path = head_for(MEDUSA, settings)
         if path is None:
             raise OptionError("drafter 'medusa' needs a file of heads", "name one: --head FILE")
-        if self._medusa is None or self._medusa[0] != path:
-            before = self._medusa[1] if self._medusa else None
-            self._medusa = path, medusa_parts(self._loaded, path, before)
-        parts, vocabulary = self._medusa[1], self._loaded.model.vocabulary
+        parts = self._loaded.heads.medusa(path, self._loaded.target)
+        vocabulary = self._loaded.model.vocabulary
         sampler = Sampler(settings.sampling, vocabulary.usable, tuple(sorted(vocabulary.banned)))
         return MedusaDrafter(parts.states, parts.heads, sampler, size=vocabulary.size)
 
