@@ -5,7 +5,8 @@
 Seven kinds of text; for each prompt plain decoding and every arm answer in turn within one run, the
 order turned around from prompt to prompt. Prints for each temperature and arm the acceptance by
 position, tokens a pass, the cost of a drafted token in one-row passes, and the speed over plain
-with its 95 % interval over prompts; then the speed by kind of text. Heads without a file are left out.
+with its 95 % interval over prompts; then the speed by kind of text. Heads without a file are left
+out.
 """
 
 import argparse
