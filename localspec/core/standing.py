@@ -20,11 +20,13 @@ class DrafterFacts:
 
     `deterministic`: guesses are points, and one call costs the same whatever its length.
     `match` gives the length of the match behind the proposal being made, 0 without one.
+    `reads`: it has a cache of its own that must read the history first.
     """
 
     name: str
     deterministic: bool = False
     match: Callable[[], float] | None = None
+    reads: bool = True
 
 
 @dataclass(frozen=True)

@@ -144,4 +144,4 @@ def _facts(drafter: Drafter) -> DrafterFacts:
     """Tell the policy what a drafter is like."""
     if isinstance(drafter, LookupDrafter):
         return DrafterFacts(drafter.name, True, lambda: float(drafter.match_length))
-    return DrafterFacts(drafter.name)
+    return DrafterFacts(drafter.name, reads=not isinstance(drafter, MedusaDrafter | NgramDrafter))
