@@ -60,6 +60,7 @@ def knowing_heads(target: Path, path: Path, heads: int = 3) -> Path:
         tap = hidden_tap(context)
         history, rows = np.array([*PROMPT, *tokens], np.int32), []
         context.rewind(0)
+        sync(context, history[: len(PROMPT) - 1], 0)
         for end in range(len(PROMPT), len(history) + 1):
             sync(context, history[:end], 1)
             row = tap.rows(end - 1, end)

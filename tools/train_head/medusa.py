@@ -151,7 +151,7 @@ class _Run:
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.heads.parameters(), 1.0)
         self._optimiser.step()
-        self._losses.append(float(loss))
+        self._losses.append(float(loss.detach()))
         self.step += 1
         self._busy += monotonic() - begun
         if self.step % LOOK_EVERY == 0:
