@@ -68,7 +68,8 @@ class Model:
         if not handle:
             raise _refusal(path, found, lines)
         model = cls(path, handle)
-        model._check_decodes_text()
+        if options is None or not options.head:
+            model._check_decodes_text()
         return model
 
     @property
@@ -123,6 +124,11 @@ class Model:
     def n_layer(self) -> int:
         """Give the number of blocks."""
         return self._number("llama_model_n_layer")
+
+    @functools.cached_property
+    def n_layer_nextn(self) -> int:
+        """Give the number of prediction layers; they are no part of `n_layer`."""
+        return self._number("llama_model_n_layer_nextn")
 
     @functools.cached_property
     def n_ctx_train(self) -> int:
