@@ -18,6 +18,7 @@ from localspec.errors import NotHere, OptionError
 from localspec.runtime.settings import (
     AUTO,
     DRAFTERS,
+    HEADS,
     NONE,
     PairFiles,
     Placement,
@@ -47,8 +48,15 @@ def build_settings(
     """
     if "" in (options.stop or ()):
         raise OptionError("--stop is empty: every text holds it", "leave it out")
+    drafters = _drafters(options)
+    if options.head and drafters and not {AUTO, *HEADS} & set(drafters):
+        raise OptionError(
+            f"--head is for {', '.join(HEADS)}, not for --drafter {','.join(drafters)}",
+            "leave one of the two out",
+        )
     chosen: dict[str, Any] = {
-        "drafters": _drafters(options),
+        "drafters": drafters,
+        "head": options.head,
         "gamma": count("--gamma", options.gamma),
         "rule": _rule(options),
         "strict": options.strict,

@@ -33,7 +33,6 @@ from localspec.measure.replay import (
     transcript_of,
 )
 from localspec.measure.sample import Sample, take
-from localspec.measure.survey import drafter_of
 from localspec.runtime.pair import Runtime
 from localspec.runtime.settings import LOOKUP, MODEL
 
@@ -105,7 +104,7 @@ def screen_lookup(
     runtime: Runtime, *, stored: Stored, costs: Costs, most: int = MAX_GAMMA
 ) -> Screened:
     """Replay lookup over the answers."""
-    drafter = drafter_of(runtime, LOOKUP)
+    drafter = runtime.drafter(LOOKUP)
     found: list[list[Chances]] = [
         point_chances(drafter, told, most=most) for told in stored.transcripts
     ]

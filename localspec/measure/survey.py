@@ -9,7 +9,6 @@ from time import perf_counter
 
 import numpy as np
 
-from localspec.core.draft import Drafter
 from localspec.core.tokens import Tokens
 from localspec.engine import Context
 from localspec.measure import calibration
@@ -26,7 +25,6 @@ from localspec.measure.texts import builtin
 from localspec.runtime.calibration import keep_costs
 from localspec.runtime.pair import Runtime
 from localspec.runtime.settings import LOOKUP, MODEL
-from localspec.runtime.speculation import Workshop
 
 FRESH_S = 24 * 3600.0
 COPIED = 40
@@ -105,17 +103,11 @@ def drafts_of(runtime: Runtime, plan: Survey) -> dict[str, tuple[CostPoint, ...]
     """Time a drafted token of the draft model, if there is one, and a copy by lookup."""
     found = {}
     if runtime.loaded.draft is not None:
-        found[MODEL] = measure_draft(drafter_of(runtime, MODEL), plan, clock=perf_counter)
+        found[MODEL] = measure_draft(runtime.drafter(MODEL), plan, clock=perf_counter)
     copied = np.tile(plan.text[:COPIED], 1 + max(plan.contexts) // COPIED)
     own = replace(plan, text=copied)
-    points = measure_draft(drafter_of(runtime, LOOKUP), own, clock=perf_counter)
+    points = measure_draft(runtime.drafter(LOOKUP), own, clock=perf_counter)
     return {**found, LOOKUP: points} if points else found
-
-
-def drafter_of(runtime: Runtime, name: str) -> Drafter:
-    """Make a drafter as the loop would use it."""
-    settings = replace(runtime.settings, drafters=(name,), gamma=1)
-    return Workshop(runtime.loaded).speculation(settings).drafters[0]
 
 
 def _leave_empty(runtime: Runtime) -> None:

@@ -20,9 +20,10 @@ MODEL = "model"
 LOOKUP = "lookup"
 NGRAM = "ngram"
 LAYERSKIP = "layerskip"
-HEADS = ("eagle3", "mtp", "medusa")
+MEDUSA = "medusa"
+HEADS = ("eagle3", "mtp", MEDUSA)
 DRAFTERS = (AUTO, MODEL, LOOKUP, NGRAM, LAYERSKIP, *HEADS, NONE)
-READY = (AUTO, MODEL, LOOKUP, NGRAM, NONE)
+READY = (AUTO, MODEL, LOOKUP, NGRAM, MEDUSA, NONE)
 DEFAULT_CONTEXT = 4096
 
 
@@ -41,19 +42,22 @@ class PairFiles:
     """The files of a pair, and the name shown for it.
 
     `derived`: the draft was made from the target by leaving blocks out, so it fits by construction.
+    `heads`: files of heads that come with the pair, each behind the name of its drafter.
     """
 
     target: Path
     draft: Path | None = None
     name: str = ""
     derived: bool = False
+    heads: tuple[tuple[str, Path], ...] = ()
 
 
 @dataclass(frozen=True)
 class RunSettings:
     """One run. None means `auto` for gamma and threads, and random for the seed.
 
-    `draft_required`: the user named the draft, so a draft that fails stops the run.
+    `draft_required`: the user named the draft, so a draft that fails stops the run. `head`: a file
+    of heads that the user named; those of the pair are in `files`.
     """
 
     files: PairFiles
@@ -68,6 +72,7 @@ class RunSettings:
     threads: int | None = None
     target: Placement = field(default_factory=Placement)
     draft: Placement = field(default_factory=Placement)
+    head: Path | None = None
     expect: Path | None = None
     ngram_from: tuple[Path, ...] = ()
     lookup_min: int = 2

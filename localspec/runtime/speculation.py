@@ -5,6 +5,7 @@ Knows which drafter needs what. Does not know files, conversations or screens.
 
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 
 from localspec.core.adaptive import AdaptivePolicy, PolicyOptions
 from localspec.core.costs import CostModel
@@ -14,13 +15,15 @@ from localspec.core.policy import BaselineSchedule, FixedPolicy, Policy
 from localspec.core.sampling import Sampler
 from localspec.core.standing import DrafterFacts
 from localspec.drafters.lookup import LookupDrafter
+from localspec.drafters.medusa import MedusaDrafter
 from localspec.drafters.model import ModelDrafter
 from localspec.drafters.ngram import NgramDrafter
 from localspec.drafters.ngram_table import NgramTable
-from localspec.errors import OptionError
+from localspec.errors import OptionError, PairRefused
 from localspec.runtime.calibration import known_costs
+from localspec.runtime.heads import MedusaParts, head_for, medusa_parts
 from localspec.runtime.loading import Loaded, Notify
-from localspec.runtime.settings import AUTO, LOOKUP, MODEL, NGRAM, NONE, RunSettings
+from localspec.runtime.settings import AUTO, LOOKUP, MEDUSA, MODEL, NGRAM, NONE, RunSettings
 from localspec.runtime.texts import ngram_table, text_ids
 
 
@@ -32,6 +35,7 @@ class Workshop:
         self._notify = notify
         self._lookup: LookupDrafter | None = None
         self._table: NgramTable | None = None
+        self._medusa: tuple[Path, MedusaParts] | None = None
 
     def speculation(self, settings: RunSettings) -> Speculation:
         """Put together what the settings ask for.
@@ -57,7 +61,8 @@ class Workshop:
             return ()
         if settings.drafters == (AUTO,):
             ngram = (NGRAM,) if settings.ngram_from else ()
-            return (LOOKUP, *ngram, MODEL) if self._loaded.draft else (LOOKUP, *ngram)
+            model = (MODEL,) if self._loaded.draft else ()
+            return (LOOKUP, *ngram, *model, *self._usable_heads(settings))
         return settings.drafters
 
     def _policy(self, drafters: Sequence[Drafter], settings: RunSettings) -> Policy:
@@ -82,7 +87,33 @@ class Workshop:
             return self._lookup_drafter(settings)
         if name == NGRAM:
             return self._ngram_drafter(settings)
+        if name == MEDUSA:
+            return self._medusa_drafter(settings)
         raise OptionError(f"drafter '{name}' is not available yet")
+
+    def _usable_heads(self, settings: RunSettings) -> tuple[str, ...]:
+        """Give the head drafters that `auto` may use; a head nobody named may fail, said once."""
+        if head_for(MEDUSA, settings) is None:
+            return ()
+        try:
+            self._medusa_drafter(settings)
+        except PairRefused as failure:
+            if settings.head is not None:
+                raise
+            self._notify(f"drafter {MEDUSA} is left out: {failure.message}")
+            return ()
+        return (MEDUSA,)
+
+    def _medusa_drafter(self, settings: RunSettings) -> MedusaDrafter:
+        path = head_for(MEDUSA, settings)
+        if path is None:
+            raise OptionError("drafter 'medusa' needs a file of heads", "name one: --head FILE")
+        if self._medusa is None or self._medusa[0] != path:
+            before = self._medusa[1] if self._medusa else None
+            self._medusa = path, medusa_parts(self._loaded, path, before)
+        parts, vocabulary = self._medusa[1], self._loaded.model.vocabulary
+        sampler = Sampler(settings.sampling, vocabulary.usable, tuple(sorted(vocabulary.banned)))
+        return MedusaDrafter(parts.states, parts.heads, sampler, size=vocabulary.size)
 
     def _lookup_drafter(self, settings: RunSettings) -> LookupDrafter:
         """Keep one index over the conversation, and the expected text before it."""
