@@ -15,7 +15,16 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.models import Llama, Value, Weights, attention_header, ends, llama_tensors, write_model
+from tests.models import (
+    Llama,
+    Value,
+    Weights,
+    attention_header,
+    ends,
+    llama_tensors,
+    write_llama,
+    write_model,
+)
 from tests.models_caches import (
     Tensors,
     _attention,
@@ -33,7 +42,7 @@ TARGET = Llama(boosted=BOOSTED, spread=0.12)
 class Eagle3:
     """A head to write."""
 
-    seed: int = 11
+    seed: int = 13
     layers: tuple[int, ...] = (0, 2, 3)
     width: int = 64
     target_width: int = 64
@@ -48,6 +57,11 @@ class Eagle3:
     extra: Mapping[str, Value] = field(default_factory=dict)
     spoilt: bool = False
     """Let the weights be no numbers."""
+
+
+def write_target(path: Path, **changes: object) -> Path:
+    """Write the target that an EAGLE-3 head of this module is made for."""
+    return write_llama(path, **{"boosted": BOOSTED, "spread": TARGET.spread, **changes})
 
 
 def write_eagle3(path: Path, target: Llama = TARGET, **changes: object) -> Path:
@@ -98,7 +112,7 @@ def _eagle3_tensors(head: Eagle3, model: Llama) -> Tensors:
 
 def write_step35(path: Path, layers: int = 2, **changes: object) -> Path:
     """Write a model with a sliding window and chained prediction layers."""
-    model = _predicting("step35", layers, **changes)
+    model = _predicting("step35", layers, seed=14, **changes)
     tensors = llama_tensors(model)
     for layer in range(model.n_layer):
         tensors |= _named(layer, _head_norms(model))
@@ -116,7 +130,7 @@ def write_step35(path: Path, layers: int = 2, **changes: object) -> Path:
 
 def write_glm4moe(path: Path, layers: int = 1, **changes: object) -> Path:
     """Write a model of experts with one prediction layer."""
-    model = _predicting("glm4moe", layers, **changes)
+    model = _predicting("glm4moe", layers, seed=14, **changes)
     weights = Weights(model)
     tensors = ends(model, weights)
     for layer in range(model.n_layer):
@@ -141,7 +155,7 @@ def write_glm4moe(path: Path, layers: int = 1, **changes: object) -> Path:
 
 def write_predicting_qwen35(path: Path, **changes: object) -> Path:
     """Write a hybrid whose state cannot forget its end, with one prediction layer."""
-    model = _predicting("qwen35", 1, **changes)
+    model = _predicting("qwen35", 1, seed=15, **changes)
     weights, head = Weights(model), model.n_embd // model.n_head
     tensors = ends(model, weights)
     for layer in range(model.n_layer):

@@ -114,13 +114,13 @@ class HeadDrafter:
     def observe(self, step: Step) -> None:
         """Learn nothing: a draft depends on the history alone."""
 
-    def read_ahead(self) -> None:
-        """Read what the target has read, before states are lost for want of room.
+    def read_ahead(self, end: int) -> None:
+        """Read what has states, which is what lies before `end`, before they are lost.
 
         A failure is kept for the next proposal: the pass that called goes on.
         """
         try:
-            self._read(self.states.tokens.copy(), guess=False)
+            self._read(self.states.tokens[: end + 1].copy(), guess=False)
         except LocalspecError as failure:
             self._failure = failure
 

@@ -143,11 +143,14 @@ class PairCache:
         self.decode(tokens[-1:], states + 4 * ahead * self.width, start + ahead, output=True)
 
     def encode(self, rows: States, start: int) -> States:
-        """Turn states of the target into states of the head."""
+        """Turn states of the target into states of the head.
+
+        Nothing is kept in the cache, yet the engine wants positions that follow what it holds.
+        """
         encoded = np.empty((len(rows), self.width), np.float32)
         for at in range(0, len(rows), PASS_ROWS):
             chunk = rows[at : at + PASS_ROWS]
-            self._batch.states(chunk, start + at)
+            self._batch.states(chunk, start)
             self._run(_ENCODE)
             size = 4 * chunk.shape[0] * self.width
             address = self._nextn(self.handle)

@@ -157,18 +157,24 @@ class MtpHead:
         self._cache.close()
 
 
+def runs_prediction_layers(architecture: str, layers: int) -> bool:
+    """Tell whether the engine has a graph for so many prediction layers of an architecture."""
+    return architecture in _MORE_LAYERS or (architecture in _ONE_LAYER and layers == 1)
+
+
 def prediction_layers(model: Model) -> int:
     """Count the prediction layers of a model that this engine can run.
 
     Raises: PairRefused when there is none, or the engine has no graph for them.
     """
     layers, architecture = model.n_layer_nextn, model.architecture
-    if not layers:
+    if not (layers and model.options.prediction_layers):
+        missing = "did not load its prediction layers" if layers else "carries no prediction layer"
         raise PairRefused(
-            f"{model.path.name} carries no prediction layer of its own",
-            "drafter 'mtp' needs a file that was converted with them",
+            f"{model.path.name} {missing}",
+            "drafter 'mtp' needs a file with them, and is named at the start",
         )
-    if architecture in _MORE_LAYERS or (architecture in _ONE_LAYER and layers == 1):
+    if runs_prediction_layers(architecture, layers):
         return layers
     raise PairRefused(
         f"not available in your engine: it cannot run {layers} prediction "

@@ -40,8 +40,8 @@ class Closable(Protocol):
 class Model:
     """A loaded model; close it (or use `with`) to give its memory back."""
 
-    def __init__(self, path: Path, handle: int) -> None:
-        self.path = path
+    def __init__(self, path: Path, handle: int, options: ModelOptions) -> None:
+        self.path, self.options = path, options
         self._handle: int | None = handle
         self._dependents: weakref.WeakSet[Closable] = weakref.WeakSet()
         self.vocabulary = Vocabulary(handle)
@@ -60,15 +60,16 @@ class Model:
         model, OptionError for a device that is not there, Interrupted when `progress` said no.
         """
         path = Path(path)
+        options = options or ModelOptions()
         found = header.read(path)
         _check_header(path, found)
         _check_tokens(path, found)
         with log.captured() as lines:
-            handle = _load(path, options or ModelOptions(), progress)
+            handle = _load(path, options, progress)
         if not handle:
             raise _refusal(path, found, lines)
-        model = cls(path, handle)
-        if options is None or not options.head:
+        model = cls(path, handle, options)
+        if not options.head:
             model._check_decodes_text()
         return model
 
