@@ -36,6 +36,8 @@ _WORDS = (
     "these her long make thing see him two has look more day could go come did number sound no "
     "most people my over know water than call first who may down side been now find any new work"
 )
+Value = str | int | float | bool | list[int]
+Header = dict[str, Value]
 _NORMAL, _CONTROL, _UNUSED = 1, 3, 5
 _CONSTANT = 4.0  # channel 0 of the hidden state always holds this, so that a logit can be boosted
 
@@ -81,7 +83,7 @@ class Llama:
 def write_llama(path: Path, **changes: object) -> Path:
     """Write a llama-type model."""
     model = replace(Llama(), **changes)  # type: ignore[arg-type]
-    return _write(path, model, _llama_tensors(model), _attention_header(model))
+    return write_model(path, model, llama_tensors(model), attention_header(model))
 
 
 def write_mamba(path: Path, **changes: object) -> Path:
@@ -95,22 +97,22 @@ def write_mamba(path: Path, **changes: object) -> Path:
         "ssm.time_step_rank": rank,
         "attention.layer_norm_rms_epsilon": 1e-5,
     }
-    return _write(path, model, _mamba_tensors(model, inner, state, rank), header)
+    return write_model(path, model, _mamba_tensors(model, inner, state, rank), header)
 
 
 def write_window(path: Path, **changes: object) -> Path:
     """Write a model whose layers, but for every fourth, see 64 tokens back."""
     model = replace(Llama(architecture="cohere2", name="tiny-window"), **changes)  # type: ignore[arg-type]
-    tensors = _llama_tensors(model)
+    tensors = llama_tensors(model)
     for layer in range(model.n_layer):  # attention and feed-forward side by side, one norm
         del tensors[f"blk.{layer}.ffn_norm.weight"]
     tensors["token_embd.weight"] = tensors.pop("output.weight")
-    header = _attention_header(model) | {
+    header = attention_header(model) | {
         "attention.sliding_window": 64,
         "attention.layer_norm_epsilon": 1e-5,
         "logit_scale": 1.0,
     }
-    return _write(path, model, tensors, header)
+    return write_model(path, model, tensors, header)
 
 
 def token_texts(model: Llama) -> tuple[list[str], list[str]]:
@@ -141,7 +143,7 @@ def _byte_alphabet() -> list[str]:
     return [chr(b) if b in shown else chr(256 + hidden.index(b)) for b in range(256)]
 
 
-class _Weights:
+class Weights:
     """Draw tensors in a fixed order, so that a draft differs from its target by noise only."""
 
     def __init__(self, model: Llama) -> None:
@@ -155,10 +157,10 @@ class _Weights:
         return (drawn + noise).astype(np.float32)
 
 
-def _llama_tensors(model: Llama) -> dict[str, NDArray[np.float32]]:
-    weights, width = _Weights(model), model.n_embd
+def llama_tensors(model: Llama) -> dict[str, NDArray[np.float32]]:
+    weights, width = Weights(model), model.n_embd
     kv = model.n_head_kv * width // model.n_head
-    tensors = _ends(model, weights)
+    tensors = ends(model, weights)
     for layer in range(model.n_layer):
         block = {
             "attn_norm": np.ones(width, np.float32),
@@ -176,7 +178,7 @@ def _llama_tensors(model: Llama) -> dict[str, NDArray[np.float32]]:
     return tensors
 
 
-def _ends(model: Llama, weights: _Weights) -> dict[str, NDArray[np.float32]]:
+def ends(model: Llama, weights: Weights) -> dict[str, NDArray[np.float32]]:
     count = model.n_tokens + model.padding
     embedding = weights.draw(count, model.n_embd, scale=1)
     output = weights.draw(count, model.n_embd, scale=model.spread)
@@ -193,26 +195,34 @@ def _ends(model: Llama, weights: _Weights) -> dict[str, NDArray[np.float32]]:
 def _mamba_tensors(
     model: Llama, inner: int, state: int, rank: int
 ) -> dict[str, NDArray[np.float32]]:
-    weights, width = _Weights(model), model.n_embd
-    tensors = _ends(model, weights)
+    weights = Weights(model)
+    tensors = ends(model, weights)
     for layer in range(model.n_layer):
-        block = {
-            "attn_norm.weight": np.ones(width, np.float32),
-            "ssm_in.weight": weights.draw(2 * inner, width, scale=1 / width**0.5),
-            "ssm_conv1d.weight": weights.draw(inner, 4, scale=0.5),
-            "ssm_conv1d.bias": np.zeros(inner, np.float32),
-            "ssm_x.weight": weights.draw(rank + 2 * state, inner, scale=1 / inner**0.5),
-            "ssm_dt.weight": weights.draw(inner, rank, scale=0.5),
-            "ssm_dt.bias": np.full(inner, -2, np.float32),
-            "ssm_a": -np.tile(np.arange(1, state + 1, dtype=np.float32), (inner, 1)),
-            "ssm_d": np.ones(inner, np.float32),
-            "ssm_out.weight": weights.draw(width, inner, scale=1 / inner**0.5),
-        }
+        block = mamba_block(model, weights, (inner, state, rank))
         tensors |= {f"blk.{layer}.{name}": value for name, value in block.items()}
     return tensors
 
 
-def _attention_header(model: Llama) -> dict[str, float | int]:
+def mamba_block(
+    model: Llama, weights: "Weights", sizes: tuple[int, int, int]
+) -> dict[str, NDArray[np.float32]]:
+    """Draw one block; `sizes` are the inner width, the state's and the rank of the time step."""
+    (inner, state, rank), width = sizes, model.n_embd
+    return {
+        "attn_norm.weight": np.ones(width, np.float32),
+        "ssm_in.weight": weights.draw(2 * inner, width, scale=1 / width**0.5),
+        "ssm_conv1d.weight": weights.draw(inner, 4, scale=0.5),
+        "ssm_conv1d.bias": np.zeros(inner, np.float32),
+        "ssm_x.weight": weights.draw(rank + 2 * state, inner, scale=1 / inner**0.5),
+        "ssm_dt.weight": weights.draw(inner, rank, scale=0.5),
+        "ssm_dt.bias": np.full(inner, -2, np.float32),
+        "ssm_a": -np.tile(np.arange(1, state + 1, dtype=np.float32), (inner, 1)),
+        "ssm_d": np.ones(inner, np.float32),
+        "ssm_out.weight": weights.draw(width, inner, scale=1 / inner**0.5),
+    }
+
+
+def attention_header(model: Llama) -> Header:
     return {
         "feed_forward_length": model.n_ff,
         "attention.head_count": model.n_head,
@@ -222,11 +232,11 @@ def _attention_header(model: Llama) -> dict[str, float | int]:
     }
 
 
-def _write(
+def write_model(
     path: Path,
     model: Llama,
     tensors: Mapping[str, NDArray[np.float32]],
-    header: Mapping[str, float | int],
+    header: Header,
 ) -> Path:
     writer = gguf.GGUFWriter(path, model.architecture)
     writer.add_type(model.general_type)
@@ -271,9 +281,11 @@ def _write_vocabulary(writer: gguf.GGUFWriter, model: Llama) -> None:
         writer.add_chat_template(model.template)
 
 
-def _add(writer: gguf.GGUFWriter, fields: Mapping[str, str | int | float | bool]) -> None:
+def _add(writer: gguf.GGUFWriter, fields: Mapping[str, Value]) -> None:
     for key, value in fields.items():
-        if isinstance(value, bool):
+        if isinstance(value, list):
+            writer.add_array(key, value)
+        elif isinstance(value, bool):
             writer.add_bool(key, value)
         elif isinstance(value, int):
             writer.add_uint32(key, value)

@@ -61,7 +61,7 @@ class ModelOptions:
             "--head",
             group=PAIR,
             metavar="FILE",
-            help="Heads that guess from the target's own states (drafter medusa); made for it.",
+            help="Heads that guess from the target's own states (eagle3, medusa); made for it.",
         ),
     ] = None
     offline: Annotated[

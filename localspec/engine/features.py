@@ -78,7 +78,8 @@ class Source(Protocol):
 class Tap:
     """The states of one kind behind the tokens of a context, kept by position.
 
-    Call `reader`, when set, before rows are lost for want of room that nobody has `read` yet.
+    Call `reader`, when set, before rows are lost for want of room that nobody has `read` yet, with
+    the position up to which there are states.
     `lasting` states are needed behind any token that is kept, so a context that lacks one reads
     that token again.
     """
@@ -88,7 +89,7 @@ class Tap:
         self._window = Window(source.width, room)
         self._lasting, self._leaves = lasting, False
         self._read = 0
-        self.reader: Callable[[], None] | None = None
+        self.reader: Callable[[int], None] | None = None
 
     @property
     def tokens(self) -> Tokens:
@@ -129,7 +130,7 @@ class Tap:
         self._read = min(self._read, start)
         lost = start + count - window.room
         if self.reader is not None and lost > max(self._read, window.first):
-            self.reader()
+            self.reader(start)
         self._source.copy(window.place(start, count))
 
 

@@ -3,6 +3,7 @@
 Knows what llama.cpp must be told so that no later pass can exceed it. Does not decode.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -49,16 +50,24 @@ def strict_width(rows: int) -> int:
     return max(1, -(-rows // STRICT_UNIT)) * STRICT_UNIT
 
 
-def create(model: Model, options: ContextOptions, width: int) -> int:
+def create(
+    model: Model,
+    options: ContextOptions,
+    width: int,
+    *,
+    others: Mapping[str, object] | None = None,
+) -> int:
     """Allocate a context whose passes have at most `width` rows; give the engine's pointer.
 
+    `others` are further fields of the engine's own parameters, by name.
     Raises: OptionError for options that contradict the model, PairRefused when the engine cannot.
     """
     _check_options(model, options)
+    params = _params(options, width)
+    for name, value in (others or {}).items():
+        setattr(params, name, value)
     with log.captured() as lines:
-        handle: int | None = library.load().llama_init_from_model(
-            model.handle, _params(options, width)
-        )
+        handle: int | None = library.load().llama_init_from_model(model.handle, params)
     if not handle:
         reason = next((line for line in reversed(lines) if "failed" in line or "error" in line), "")
         raise PairRefused(

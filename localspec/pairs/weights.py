@@ -14,7 +14,7 @@ from localspec.pairs.header import TensorInfo
 
 Floats = NDArray[np.float32]
 
-_F32, _F16, _Q4_0, _Q8_0, _I32, _BF16 = 0, 1, 2, 8, 26, 30
+_F32, _F16, _Q4_0, _Q8_0, _I32, _I64, _BF16 = 0, 1, 2, 8, 26, 27, 30
 READABLE = (_F32, _F16, _BF16, _Q8_0, _Q4_0)
 
 
@@ -51,6 +51,16 @@ def read_ids(path: Path, tensor: TensorInfo) -> NDArray[np.int64]:
     if tensor.type != _I32:
         raise PairRefused(f"{path.name}: {tensor.name!r} holds no ids", "convert the heads again")
     return _raw(path, tensor).view("<i4").astype(np.int64)
+
+
+def read_long_ids(path: Path, tensor: TensorInfo) -> NDArray[np.int64]:
+    """Read a list of ids of 64 bits.
+
+    Raises: PairRefused for another type.
+    """
+    if tensor.type != _I64:
+        raise PairRefused(f"{path.name}: {tensor.name!r} holds no ids", "convert the head again")
+    return _raw(path, tensor).view("<i8").astype(np.int64)
 
 
 def _raw(path: Path, tensor: TensorInfo) -> NDArray[np.uint8]:

@@ -3,24 +3,18 @@
 Knows files, the pair's own heads and taps. Does not know how a head guesses.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
-from localspec.drafters.medusa_heads import MedusaHeads
-from localspec.engine import Context
-from localspec.engine.features import Tap, hidden_tap
+from localspec.engine import ContextOptions, Model, ModelOptions
+from localspec.engine.features import layer_tap, nextn_tap
+from localspec.engine.heads import Eagle3Head, MtpHead, prediction_layers
 from localspec.errors import NotHere, PairRefused
+from localspec.pairs.compat import own_head
+from localspec.pairs.eagle3_file import check_eagle3
 from localspec.pairs.header import read_header
-from localspec.pairs.medusa_file import read_medusa
+from localspec.runtime.loading import Loaded
 from localspec.runtime.settings import AUTO, HEADS, RunSettings
-
-
-@dataclass(frozen=True)
-class MedusaParts:
-    """Heads that fit the loaded target, and its states."""
-
-    heads: MedusaHeads
-    states: Tap
+from localspec.runtime.shelf import HeadParts
 
 
 def head_for(drafter: str, settings: RunSettings) -> Path | None:
@@ -37,23 +31,51 @@ def head_for(drafter: str, settings: RunSettings) -> Path | None:
     return settings.head if _kind(settings.head) == drafter else None
 
 
-class HeadShelf:
-    """Heads of one loaded target: read once, with one tap, however many drafters ask."""
+def eagle3_parts(loaded: Loaded, path: Path, settings: RunSettings) -> HeadParts:
+    """Load an EAGLE-3 head after its header was held against the target.
 
-    def __init__(self) -> None:
-        self._read: dict[Path, MedusaHeads] = {}
-        self._states: Tap | None = None
+    Raises: PairRefused.
+    """
+    layers = check_eagle3(path, read_header(loaded.model.path))
+    states = layer_tap(loaded.target, layers)
+    placement = settings.draft
+    model = Model.load(path, ModelOptions(placement.gpu_layers, placement.device, head=True))
+    try:
+        head = Eagle3Head(model, loaded.target, _shape(loaded, settings))
+    except BaseException:
+        model.close()
+        raise
+    return _kept(loaded, HeadParts(head, states, model))
 
-    def medusa(self, path: Path, target: Context) -> MedusaParts:
-        """Read heads and hold them against the target.
 
-        Raises: PairRefused.
-        """
-        if path not in self._read:
-            self._read[path] = read_medusa(path, read_header(target.model.path))
-        if self._states is None:
-            self._states = hidden_tap(target)
-        return MedusaParts(self._read[path], self._states)
+def mtp_parts(loaded: Loaded, settings: RunSettings) -> HeadParts:
+    """Make the target's own prediction layers ready to guess.
+
+    Raises: PairRefused.
+    """
+    refusal = own_head(read_header(loaded.model.path)).refusal
+    if refusal is not None:
+        raise PairRefused(f"{loaded.model.path.name}: {refusal.detail}", "take another drafter")
+    prediction_layers(loaded.model)
+    states = nextn_tap(loaded.target)
+    return _kept(
+        loaded, HeadParts(MtpHead(loaded.model, loaded.target, _shape(loaded, settings)), states)
+    )
+
+
+def _shape(loaded: Loaded, settings: RunSettings) -> ContextOptions:
+    return ContextOptions(
+        n_ctx=settings.draft.context or loaded.target.capacity,
+        threads=settings.threads,
+        kv_type_k=settings.draft.kv,
+        kv_type_v=settings.draft.kv,
+    )
+
+
+def _kept(loaded: Loaded, parts: HeadParts) -> HeadParts:
+    """Have the head closed before its target."""
+    loaded.model.attach(parts)
+    return parts
 
 
 def _kind(path: Path) -> str:

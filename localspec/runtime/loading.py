@@ -11,12 +11,21 @@ from time import perf_counter
 
 from localspec.core.theory import MAX_GAMMA
 from localspec.engine import Context, ContextOptions, Model, ModelOptions
+from localspec.engine.heads import runs_prediction_layers
 from localspec.engine.template import ChatTemplate
 from localspec.errors import LocalspecError, PairRefused
 from localspec.pairs.compat import compare
 from localspec.pairs.header import read_header
-from localspec.runtime.heads import HeadShelf
-from localspec.runtime.settings import DEFAULT_CONTEXT, MODEL, Placement, RunSettings
+from localspec.pairs.kinds import has_mtp, mtp_layers
+from localspec.runtime.settings import (
+    AUTO,
+    DEFAULT_CONTEXT,
+    MODEL,
+    MTP,
+    Placement,
+    RunSettings,
+)
+from localspec.runtime.shelf import HeadShelf
 
 Notify = Callable[[str], None]
 Progress = Callable[[str, float | None], object]
@@ -51,7 +60,12 @@ def load_pair(
     """
 
     def opened(path: Path, placement: Placement, role: str) -> Model:
-        return resources.enter_context(_model(path, placement, role=role, progress=progress))
+        options = ModelOptions(
+            placement.gpu_layers,
+            placement.device,
+            prediction_layers=role == "target" and wants_prediction_layers(settings),
+        )
+        return resources.enter_context(_model(path, options, role=role, progress=progress))
 
     begun = perf_counter()
     draft_path = _fitting_draft(settings, notify)
@@ -97,12 +111,19 @@ def _optional(settings: RunSettings, notify: Notify) -> Iterator[None]:
         notify(f"no draft model: {failure.message}")
 
 
-def _model(path: Path, placement: Placement, *, role: str, progress: Progress) -> Model:
+def wants_prediction_layers(settings: RunSettings) -> bool:
+    """Say whether to load the target's own prediction layers: named, or there and of use."""
+    if AUTO not in settings.drafters:
+        return MTP in settings.drafters
+    header = read_header(settings.files.target)
+    return has_mtp(header) and runs_prediction_layers(header.arch, mtp_layers(header))
+
+
+def _model(path: Path, options: ModelOptions, *, role: str, progress: Progress) -> Model:
     def report(share: float) -> bool:
         progress(f"loading the {role}", share)
         return True
 
-    options = ModelOptions(placement.gpu_layers, placement.device)
     return Model.load(path, options, progress=report)
 
 

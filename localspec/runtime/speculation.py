@@ -11,18 +11,36 @@ from localspec.core.costs import CostModel
 from localspec.core.draft import Drafter
 from localspec.core.generate import Speculation
 from localspec.core.policy import BaselineSchedule, FixedPolicy, Policy
-from localspec.core.sampling import Sampler
+from localspec.core.sampling import DEFAULT_SAMPLING, Sampler
 from localspec.core.standing import DrafterFacts
+from localspec.drafters.head import HeadDrafter
 from localspec.drafters.lookup import LookupDrafter
 from localspec.drafters.medusa import MedusaDrafter
 from localspec.drafters.model import ModelDrafter
 from localspec.drafters.ngram import NgramDrafter
 from localspec.drafters.ngram_table import NgramTable
+from localspec.drafters.with_law import WithLaw
 from localspec.errors import OptionError, PairRefused
 from localspec.runtime.calibration import known_costs
-from localspec.runtime.heads import head_for
+from localspec.runtime.heads import (
+    eagle3_parts,
+    head_for,
+    mtp_parts,
+)
 from localspec.runtime.loading import Loaded, Notify
-from localspec.runtime.settings import AUTO, LOOKUP, MEDUSA, MODEL, NGRAM, NONE, RunSettings
+from localspec.runtime.settings import (
+    AUTO,
+    EAGLE3,
+    HEADS,
+    LOOKUP,
+    MEDUSA,
+    MODEL,
+    MTP,
+    NGRAM,
+    NONE,
+    RunSettings,
+)
+from localspec.runtime.shelf import HeadParts
 from localspec.runtime.texts import ngram_table, text_ids
 
 
@@ -34,6 +52,8 @@ class Workshop:
         self._notify = notify
         self._lookup: LookupDrafter | None = None
         self._table: NgramTable | None = None
+        self._heads = loaded.heads.running
+        self._refused: set[str] = set()
 
     def speculation(self, settings: RunSettings) -> Speculation:
         """Put together what the settings ask for.
@@ -87,20 +107,29 @@ class Workshop:
             return self._ngram_drafter(settings)
         if name == MEDUSA:
             return self._medusa_drafter(settings)
+        if name == EAGLE3:
+            return self._eagle3_drafter(settings)
+        if name == MTP:
+            return self._mtp_drafter(settings)
         raise OptionError(f"drafter '{name}' is not available yet")
 
     def _usable_heads(self, settings: RunSettings) -> tuple[str, ...]:
         """Give the head drafters that `auto` may use; a head nobody named may fail, said once."""
-        if head_for(MEDUSA, settings) is None:
-            return ()
+        return tuple(name for name in HEADS if self._is_usable(name, settings))
+
+    def _is_usable(self, name: str, settings: RunSettings) -> bool:
+        own = name == MTP and self._loaded.model.options.prediction_layers
+        if name in self._refused or not (own or head_for(name, settings)):
+            return False
         try:
-            self._medusa_drafter(settings)
+            self._drafter(name, settings)
         except PairRefused as failure:
-            if settings.head is not None:
+            if settings.head is not None or settings.draft_required:
                 raise
-            self._notify(f"drafter {MEDUSA} is left out: {failure.message}")
-            return ()
-        return (MEDUSA,)
+            self._refused.add(name)
+            self._notify(f"drafter {name} is left out: {failure.message}")
+            return False
+        return True
 
     def _medusa_drafter(self, settings: RunSettings) -> MedusaDrafter:
         path = head_for(MEDUSA, settings)
@@ -110,6 +139,31 @@ class Workshop:
         vocabulary = self._loaded.model.vocabulary
         sampler = Sampler(settings.sampling, vocabulary.usable, tuple(sorted(vocabulary.banned)))
         return MedusaDrafter(parts.states, parts.heads, sampler, size=vocabulary.size)
+
+    def _eagle3_drafter(self, settings: RunSettings) -> WithLaw:
+        path = head_for(EAGLE3, settings)
+        if path is None:
+            raise OptionError("drafter 'eagle3' needs a file of its head", "name one: --head FILE")
+        known = self._heads.get(EAGLE3)
+        if known is None or known[0] != path:
+            if known is not None:
+                known[1].close()
+            parts = eagle3_parts(self._loaded, path, settings)
+            self._heads[EAGLE3] = path, parts, _head_drafter(EAGLE3, parts)
+        return self._head_for(EAGLE3, settings)
+
+    def _mtp_drafter(self, settings: RunSettings) -> WithLaw:
+        if MTP not in self._heads:
+            parts = mtp_parts(self._loaded, settings)
+            self._heads[MTP] = self._loaded.model.path, parts, _head_drafter(MTP, parts)
+        return self._head_for(MTP, settings)
+
+    def _head_for(self, name: str, settings: RunSettings) -> WithLaw:
+        """Give the one drafter of a head, which knows what it has read, a law."""
+        vocabulary = self._loaded.model.vocabulary
+        banned = tuple(sorted(vocabulary.banned))
+        sampler = Sampler(settings.sampling, vocabulary.usable, banned)
+        return WithLaw(self._heads[name][2], sampler)
 
     def _lookup_drafter(self, settings: RunSettings) -> LookupDrafter:
         """Keep one index over the conversation, and the expected text before it."""
@@ -138,6 +192,13 @@ class Workshop:
         usable = min(ours.usable, theirs.usable)
         banned = tuple(sorted(t for t in ours.banned | theirs.banned if t < usable))
         return ModelDrafter(loaded.draft, Sampler(settings.sampling, usable, banned))
+
+
+def _head_drafter(name: str, parts: HeadParts) -> HeadDrafter:
+    """Draw from a head; where its states run out of room it reads them first."""
+    drafter = HeadDrafter(parts.head, parts.states, Sampler(DEFAULT_SAMPLING), name=name)
+    parts.states.reader = drafter.read_ahead
+    return drafter
 
 
 def _facts(drafter: Drafter) -> DrafterFacts:

@@ -78,7 +78,7 @@ def prompt(duo: Duo) -> Tokens:
 @pytest.fixture(scope="module")
 def law(duo: Duo, prompt: Tokens) -> dict[tuple[int, ...], float]:
     """Enumerate every answer of three tokens with its probability."""
-    found = dict(_continuations(duo.target, prompt, LENGTH))
+    found = dict(continuations(duo.target, prompt, LENGTH, SAMPLING))
     mass: Counter[int] = Counter()
     for answer, probability in found.items():
         for token in answer:
@@ -88,17 +88,17 @@ def law(duo: Duo, prompt: Tokens) -> dict[tuple[int, ...], float]:
     return found
 
 
-def _continuations(
-    target: Context, history: Tokens, length: int
+def continuations(
+    target: Context, history: Tokens, length: int, sampling: SamplingParams
 ) -> Iterator[tuple[tuple[int, ...], float]]:
     if length == 0:
         yield (), 1.0
         return
     row = sync(target, history, 1)[-1]
-    now = Sampler(SAMPLING).distribution(row, history)
+    now = Sampler(sampling).distribution(row, history)
     for token, chance in zip(now.ids.tolist(), now.probs.tolist(), strict=True):
         longer = np.append(history, np.int32(token))
-        for rest, probability in _continuations(target, longer, length - 1):
+        for rest, probability in continuations(target, longer, length - 1, sampling):
             yield (token, *rest), chance * probability
 
 
@@ -149,7 +149,7 @@ def test_twenty_thousand_sampled_answers_follow_the_computed_law(
     assert set(seen) <= set(law)
     assert accepted > 0
     assert accepted < drafted
-    assert _p_value(seen, law) > 1e-3
+    assert chi_square(seen, law, ANSWERS) > 1e-3
 
 
 def test_the_chi_square_sees_a_law_that_is_a_little_off(
@@ -162,17 +162,19 @@ def test_the_chi_square_sees_a_law_that_is_a_little_off(
     rng = np.random.default_rng(5)
     drawn = rng.multinomial(ANSWERS, wrong / wrong.sum())
     seen = Counter(dict(zip(answers, drawn.tolist(), strict=True)))
-    assert _p_value(seen, law) < 1e-3
+    assert chi_square(seen, law, ANSWERS) < 1e-3
 
 
-def _p_value(seen: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float]) -> float:
-    """Pool answers expected fewer than five times, then chi-square."""
-    common = [answer for answer in law if law[answer] * ANSWERS >= 5]
+def chi_square(
+    seen: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float], answers: int
+) -> float:
+    """Pool answers expected fewer than five times; give the p-value."""
+    common = [answer for answer in law if law[answer] * answers >= 5]
     observed = [float(seen[answer]) for answer in common]
-    expected = [law[answer] * ANSWERS for answer in common]
-    rest = ANSWERS - sum(expected)
+    expected = [law[answer] * answers for answer in common]
+    rest = answers - sum(expected)
     if rest > 5:
-        observed.append(ANSWERS - sum(observed))
+        observed.append(answers - sum(observed))
         expected.append(rest)
     scale = sum(observed) / sum(expected)
     return float(stats.chisquare(observed, [value * scale for value in expected]).pvalue)
