@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localspec.core.distribution import point
 from localspec.core.draft import Draft, DraftRequest
 from localspec.core.generate import Speculation, generate
 from localspec.core.options import GenerateOptions
@@ -27,10 +26,10 @@ from localspec.drafters.head import HeadDrafter
 from localspec.engine import Context, ContextOptions, Model, ModelOptions
 from localspec.engine.features import layer_tap, nextn_tap
 from localspec.engine.heads import Eagle3Head, MtpHead
-from tests.models_heads import write_eagle3, write_glm4moe, write_step35, write_target
+from tests.models_heads import TARGET, write_eagle3, write_glm4moe, write_step35, write_target
 from tests.runtime.test_sampled_law import LENGTH, chi_square, continuations
 
-ANSWERS = 12_000
+ANSWERS = 4_000
 SAMPLING = SamplingParams(temperature=0.9, top_k=4, top_p=1.0, min_p=0.0)
 PROMPT = np.array([0, 40, 50, 60, 45, 70, 80], np.int32)
 SHAPE = ContextOptions(64, threads=1)
@@ -61,11 +60,12 @@ def rig(request: pytest.FixtureRequest, folder: Path) -> Iterator[Rig]:
 
 def _opened(kind: str, folder: Path, stack: ExitStack) -> tuple[Context, HeadDrafter]:
     write = {"eagle3": write_target, "step35": write_step35, "glm4moe": write_glm4moe}[kind]
-    path = write(folder / f"{kind}.gguf", boosted={40: 0.9, 50: 0.9, 60: 0.9, 70: 0.9, 80: 0.9})
+    shape = {"boosted": dict.fromkeys((40, 50, 60, 70, 80), 2.5), "spread": 0.09}
+    path = write(folder / f"{kind}.gguf", **shape)
     model = stack.enter_context(Model.load(path, ModelOptions(prediction_layers=True)))
     target = stack.enter_context(Context(model, SHAPE))
     if kind == "eagle3":
-        small = write_eagle3(folder / "head.gguf", drafted=(40, 50, 60, 70, 80, *range(100, 140)))
+        small = write_eagle3(folder / "head.gguf", replace(TARGET, **shape))
         own = stack.enter_context(Model.load(small, ModelOptions(head=True)))
         states, head = layer_tap(target, (0, 2, 3)), Eagle3Head(own, target, SHAPE)
     else:
@@ -90,17 +90,10 @@ class Liar:
             likeliest = replace(request, pick=lambda law, _i: int(law.ids[law.probs.argmax()]))
             return self._honest.propose(history, likeliest)
         draft = self._honest.propose(history, request)
-        if self._how == "next law":
-            return replace(draft, laws=(*draft.laws[1:], *draft.laws[:1]))
-        kept = sum(law.prob(token) > 0.3 for token, law in _pairs(draft))
-        return replace(draft, tokens=draft.tokens[:kept], laws=draft.laws[:kept])
+        return replace(draft, laws=(*draft.laws[1:], *draft.laws[:1]))
 
     def observe(self, step: object) -> None:
         """Learn nothing."""
-
-
-def _pairs(draft: Draft):
-    return zip(draft.tokens, draft.laws, strict=True)
 
 
 def _seen(rig: Rig, rule: RuleName, drafter: object, count: int) -> Counter[tuple[int, ...]]:
@@ -131,6 +124,7 @@ def test_sampled_answers_with_a_head_follow_the_computed_law(rig: Rig, rule: Rul
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("rig", ["eagle3"], indirect=True)
 @pytest.mark.parametrize(
     ("rule", "how"), [*product((RuleName.TOKEN, RuleName.BLOCK), ("argmax", "next law"))]
 )
@@ -145,4 +139,3 @@ def test_heads_guess_by_sampled_laws_and_not_by_points(rig: Rig) -> None:
     draft = rig.drafter.propose(PROMPT, DraftRequest(2, lambda law, _i: int(law.ids[0])))
     assert len(draft) == 2
     assert all(len(law.ids) == 4 for law in draft.laws)
-    assert all(law != point(token) for token, law in _pairs(draft) if len(law.ids) != 4)
