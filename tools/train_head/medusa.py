@@ -33,8 +33,8 @@ class Training:
     seed: int = 0
     chunk: int = 32
     chunks: int = 16
-    block_rate: float = 1e-3
-    projection_rate: float = 2e-4
+    block_rate: float = 2e-3
+    projection_rate: float = 4e-4
     decay: float = 0.05
     teacher_temperature: float = 0.6
     later: float = 0.8
