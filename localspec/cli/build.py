@@ -18,7 +18,7 @@ from localspec.errors import NotHere, OptionError
 from localspec.runtime.settings import (
     AUTO,
     DRAFTERS,
-    HEADS,
+    FROM_FILES,
     NONE,
     PairFiles,
     Placement,
@@ -48,14 +48,8 @@ def build_settings(
     """
     if "" in (options.stop or ()):
         raise OptionError("--stop is empty: every text holds it", "leave it out")
-    drafters = _drafters(options)
-    if options.head and drafters and not {AUTO, *HEADS} & set(drafters):
-        raise OptionError(
-            f"--head is for {', '.join(HEADS)}, not for --drafter {','.join(drafters)}",
-            "leave one of the two out",
-        )
     chosen: dict[str, Any] = {
-        "drafters": drafters,
+        "drafters": _drafters(options),
         "head": options.head,
         "gamma": count("--gamma", options.gamma),
         "rule": _rule(options),
@@ -87,6 +81,11 @@ def _drafters(options: ModelOptions) -> tuple[str, ...] | None:
         for name in names:
             if name not in DRAFTERS:
                 raise OptionError(f"unknown drafter '{name}'", nearest(name, DRAFTERS))
+    if options.head and names and not {AUTO, *FROM_FILES} & set(names):
+        raise OptionError(
+            f"--head is for {' and '.join(FROM_FILES)}, not for --drafter {options.drafter}",
+            "leave one of the two out",
+        )
     if not options.plain:
         return names
     if names not in (None, (NONE,)):

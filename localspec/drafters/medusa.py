@@ -62,7 +62,7 @@ class MedusaDrafter:
         seen = TokenBuffer(history)
         tokens: list[Token] = []
         laws: list[Distribution] = []
-        for i, logits in enumerate(self._heads.logits(state, limit)):
+        for i, logits in enumerate(self._heads.guesses(state, limit)):
             law = self._law(logits, seen.view)
             if not request.keep_going(i, law):
                 break

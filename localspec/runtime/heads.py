@@ -86,6 +86,6 @@ def _kind(path: Path) -> str:
     if kind not in HEADS:
         found = f"a {kind} file" if kind else "of no kind that it names"
         raise PairRefused(
-            f"{path.name} holds no heads: it is {found}", f"--head is for {', '.join(HEADS)}"
+            f"{path.name} holds no heads: it is {found}", "take the head that was made for this target"
         )
     return kind

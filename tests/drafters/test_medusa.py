@@ -77,11 +77,11 @@ def by_hand(found: MedusaHeads, hidden: np.ndarray, head: int) -> np.ndarray:
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("count", [1, HEADS])
-def test_the_one_product_equals_each_head_by_hand(shared: bool, layers: int, count: int) -> None:
+def test_each_head_gives_what_it_gives_by_hand(shared: bool, layers: int, count: int) -> None:
     found = heads(shared=shared, layers=layers)
     hidden = np.random.default_rng(9).standard_normal(WIDTH).astype(np.float32)
-    logits = found.logits(hidden, count)
-    assert logits.shape == (count, 6)
+    logits = list(found.guesses(hidden, count))
+    assert len(logits) == count
     for head in range(count):
         np.testing.assert_allclose(logits[head], by_hand(found, hidden, head), rtol=2e-4, atol=1e-5)
 
@@ -149,6 +149,20 @@ def test_ids_without_text_are_never_guessed(states: Kept) -> None:
 def test_the_policy_may_stop_it_before_a_draw(states: Kept) -> None:
     request = DraftRequest(3, likeliest, keep_going=lambda i, _law: i < 1)
     assert len(drafter(states).propose(ids(5, 6, 7, 8, 9, 10, 11), request)) == 1
+
+
+def test_a_head_that_is_not_asked_costs_nothing(states: Kept) -> None:
+    found, asked = heads(), list[int]()
+
+    def stop(i: int, _law: Distribution) -> bool:
+        asked.append(i)
+        return i < 1
+
+    broken = MedusaHeads(found.layers, np.stack([found.projection] * 2), found.ids)
+    made = MedusaDrafter(states, broken, Sampler(GREEDY), size=SIZE)
+    request = DraftRequest(HEADS, likeliest, keep_going=stop)
+    assert len(made.propose(ids(5, 6, 7, 8, 9, 10, 11), request)) == 1
+    assert asked == [0, 1]
 
 
 def test_a_proposal_leaves_no_trace(states: Kept) -> None:

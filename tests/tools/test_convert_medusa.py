@@ -54,7 +54,7 @@ def test_converted_heads_give_the_checkpoint_s_logits(
     heads = read_medusa(out, read_header(tiny))
     assert (len(heads), heads.width, len(heads.ids)) == (HEADS, WIDTH, SIZE)
     hidden = np.random.default_rng(2).standard_normal(WIDTH)
-    logits = heads.logits(hidden.astype(np.float32), HEADS)
+    logits = list(heads.guesses(hidden.astype(np.float32), HEADS))
     for head in range(HEADS):
         expected = by_hand(tensors, hidden, head, layers)
         np.testing.assert_allclose(logits[head], expected, atol=2e-2)
@@ -75,7 +75,7 @@ def test_bf16_weights_are_read(tiny: Path, tmp_path: Path) -> None:
     path.write_bytes(len(front).to_bytes(8, "little") + front + body)
     assert run(path, tiny, out) == 0
     hidden = np.random.default_rng(2).standard_normal(WIDTH)
-    logits = read_medusa(out, read_header(tiny)).logits(hidden.astype(np.float32), 1)[0]
+    logits = next(read_medusa(out, read_header(tiny)).guesses(hidden.astype(np.float32), 1))
     np.testing.assert_allclose(logits, by_hand(tensors, hidden, 0, 1), atol=0.1)
 
 
@@ -87,7 +87,7 @@ def test_a_reduced_vocabulary_keeps_what_a_text_uses(tiny: Path, tmp_path: Path)
     heads = read_medusa(out, read_header(tiny))
     assert len(heads.ids) == 20
     hidden = np.random.default_rng(2).standard_normal(WIDTH)
-    logits = heads.logits(hidden.astype(np.float32), 2)[1]
+    _, logits = heads.guesses(hidden.astype(np.float32), 2)
     expected = by_hand(tensors, hidden, 1, 1)[heads.ids]
     np.testing.assert_allclose(logits, expected, atol=2e-2)
 

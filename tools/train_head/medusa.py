@@ -33,8 +33,8 @@ class Training:
     seed: int = 0
     chunk: int = 32
     chunks: int = 16
-    block_rate: float = 1e-3
-    projection_rate: float = 2e-4
+    block_rate: float = 2e-3
+    projection_rate: float = 4e-4
     decay: float = 0.05
     teacher_temperature: float = 0.6
     later: float = 0.8
@@ -211,6 +211,9 @@ def agreement(heads: MedusaHeads, rows: Rows, *, only_greedy: bool = False) -> l
     for head in range(len(heads)):
         at = keep[keep + head + 1 < len(rows)]
         at = at[rows.answer[at] == rows.answer[at + head + 1]]
+        if not len(at):
+            found.append(0.0)
+            continue
         logits = _head_logits(heads, head, rows.hidden[at].astype(np.float32))
         found.append(float((heads.ids[logits.argmax(1)] == rows.ids[at + head + 1]).mean()))
     return [round(each, 4) for each in found]
