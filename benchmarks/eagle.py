@@ -165,8 +165,9 @@ def _wrapped(prompt: str) -> str:
 
 
 def _run(command: list[object]) -> str:
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
-    return done.stdout + (done.stderr if "llama-spec" in str(command[0]) else "")
+    done = subprocess.run(list(map(str, command)), capture_output=True, check=True)
+    said = done.stdout + (done.stderr if "llama-spec" in str(command[0]) else b"")
+    return said.decode("utf-8", "replace")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,8 @@ from localspec.measure.prepare import Asked, kinds_of
 from localspec.report.check import Looked, check_document
 from localspec.report.documents import CheckDocument
 from localspec.report.write import to_json
-from localspec.runtime.settings import LOOKUP, MODEL, RunSettings
+from localspec.runtime.loading import carries_prediction_layers
+from localspec.runtime.settings import LOOKUP, MODEL, MTP, RunSettings
 from localspec.ui.check import check_lines
 from localspec.ui.terminal import open_terminal
 
@@ -134,14 +135,14 @@ def measured(wanted: Sequence[Wanted], asked: Asked, notes: Notes) -> CheckDocum
 
     Raises: LocalspecError when the target cannot be used.
     """
-    settings = replace(wanted[0].settings, drafters=(LOOKUP,))
+    own = (MTP,) if carries_prediction_layers(wanted[0].settings.files.target) else ()
+    settings = replace(wanted[0].settings, drafters=(LOOKUP, *own))
     terminal = open_terminal(COLORS[0])
     with opened(settings, notes.say, terminal=terminal, quiet=notes.quiet) as runtime:
         kinds = kinds_of(runtime, asked)
         bench = ready(runtime, kinds, temperature=asked.temperatures[0], notify=notes.say)
         candidates = [check_lookup(bench)] if bench.stored.transcripts else []
-        heads = check_heads(bench) if bench.stored.transcripts else None
-        candidates += [heads] if heads else []
+        candidates += check_heads(bench) if bench.stored.transcripts else []
         looked = []
         for each in wanted:
             looked.append(_screen(each, bench, candidates, notes))

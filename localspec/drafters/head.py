@@ -18,6 +18,8 @@ from localspec.errors import LocalspecError
 
 States = NDArray[np.float32]
 
+LONGEST_LOOK = 8
+
 
 class StateSource(Protocol):
     """The target's states, by position of its tokens; see `engine.features.Tap`."""
@@ -82,6 +84,11 @@ class HeadDrafter:
         self.head, self.states, self.sampler = head, states, sampler
         self._seen = TokenBuffer()
         self._failure: LocalspecError | None = None
+
+    @property
+    def most(self) -> int:
+        """Give the most ids of one proposal that are worth a look."""
+        return self.head.longest or LONGEST_LOOK
 
     def prefill(self, history: Tokens) -> None:
         """Read the prompt, as far as the target has read it."""

@@ -24,6 +24,11 @@ class WithLaw:
         """Give the head's name."""
         return self.head.name
 
+    @property
+    def most(self) -> int:
+        """Give the most ids of one proposal that are worth a look."""
+        return self.head.most
+
     def prefill(self, history: Tokens) -> None:
         """Let the head read."""
         self.head.prefill(history)

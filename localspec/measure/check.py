@@ -14,6 +14,7 @@ from localspec.drafters.model import ModelDrafter
 from localspec.engine import Context, ContextOptions, Model, ModelOptions
 from localspec.measure.arms import Kind
 from localspec.measure.costs import Costs, Survey, measure_draft
+from localspec.measure.heads import heads_at_hand
 from localspec.measure.live import LiveRunner
 from localspec.measure.predict import Predicted, best_point
 from localspec.measure.screen import (
@@ -24,11 +25,11 @@ from localspec.measure.screen import (
     screen_lookup,
     screen_model,
 )
-from localspec.measure.survey import FRESH_S, medusa_at_hand, real_text, survey, survey_of
+from localspec.measure.survey import FRESH_S, real_text, survey, survey_of
 from localspec.measure.verdict import Quiet, Word, judge
 from localspec.runtime.heads import head_for
 from localspec.runtime.pair import Runtime
-from localspec.runtime.settings import LOOKUP, MEDUSA, MODEL
+from localspec.runtime.settings import HEADS, LOOKUP, MODEL
 
 REPEATS = 5
 ANSWERS_EACH = 2
@@ -122,19 +123,19 @@ def check_draft(bench: Bench, path: Path) -> Candidate:
     return _candidate(MODEL, path, found, costs)
 
 
-def check_heads(bench: Bench) -> Candidate | None:
-    """Screen Medusa heads that fit the target; None where there are none.
+def check_heads(bench: Bench) -> list[Candidate]:
+    """Screen the heads that fit the target.
 
     Raises: PairRefused for a file that the user named.
     """
     runtime = bench.runtime
     sampling = replace(runtime.settings.sampling, temperature=bench.temperature)
-    heads = medusa_at_hand(runtime, sampling)
-    if heads is None:
-        return None
-    found = screen_heads(runtime.loaded.target, heads, stored=bench.stored, costs=bench.costs)
-    path = head_for(MEDUSA, replace(runtime.settings, drafters=(MEDUSA,)))
-    return _candidate(MEDUSA, path, found, bench.costs)
+    candidates = []
+    for name, head in heads_at_hand(runtime, sampling).items():
+        found = screen_heads(runtime.loaded.target, head, stored=bench.stored, costs=bench.costs)
+        path = head_for(name, replace(runtime.settings, drafters=(name,)))
+        candidates.append(_candidate(name, path, found, bench.costs))
+    return candidates
 
 
 def _draft_options(options: ContextOptions, bench: Bench) -> ContextOptions:
@@ -173,7 +174,7 @@ def reason(found: Screened, ratio: float | None, costs: Costs) -> str:
         f"{best.tokens_per_pass:.2f} tokens a pass",
         f"a pass over {best.gamma + 1} rows costs {verify:.2f} of one",
     ]
-    if found.drafter in (MODEL, MEDUSA) and ratio is not None:
+    if found.drafter in (MODEL, *HEADS) and ratio is not None:
         said.append(f"a drafted token {ratio:.2f}")
     if found.acceptance is not None:
         said.append(f"{found.acceptance:.0%} of the guesses would stand")

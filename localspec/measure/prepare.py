@@ -12,6 +12,7 @@ from localspec.core.theory import MAX_GAMMA
 from localspec.errors import OptionError, PairRefused
 from localspec.measure.arms import Arm, Design, Kind, arms_of
 from localspec.measure.costs import REPEATS, Costs
+from localspec.measure.heads import heads_at_hand
 from localspec.measure.live import ANSWER_TOKENS, LiveRunner, prompts_of
 from localspec.measure.screen import (
     Screened,
@@ -20,10 +21,10 @@ from localspec.measure.screen import (
     screen_lookup,
     screen_model,
 )
-from localspec.measure.survey import medusa_at_hand, real_text, survey
+from localspec.measure.survey import real_text, survey
 from localspec.measure.texts import Texts
 from localspec.runtime.pair import Runtime
-from localspec.runtime.settings import AUTO, LOOKUP, MEDUSA, MODEL
+from localspec.runtime.settings import AUTO, HEADS, LOOKUP, MODEL
 
 REPLAYED_EACH = 1
 Notify = Callable[[str], None]
@@ -95,8 +96,7 @@ def check_sizes(runtime: Runtime) -> None:
 def drafters_at_hand(runtime: Runtime) -> tuple[str, ...]:
     """Name what can be compared with the files that are loaded."""
     model = (MODEL,) if runtime.loaded.draft is not None else ()
-    heads = (MEDUSA,) if medusa_at_hand(runtime) is not None else ()
-    return (*model, *heads, LOOKUP, AUTO)
+    return (*model, *heads_at_hand(runtime), LOOKUP, AUTO)
 
 
 def kinds_of(runtime: Runtime, asked: Asked) -> tuple[Kind, ...]:
@@ -151,11 +151,11 @@ def screened(
                 loaded.draft_model, loaded.draft, sampler, stored=stored, costs=costs, most=most
             )
         )
-    if names & {MEDUSA, AUTO}:
+    if names & {*HEADS, AUTO}:
         sampling = replace(runtime.settings.sampling, temperature=temperature)
-        heads = medusa_at_hand(runtime, sampling)
-        if heads is not None:
-            found.append(screen_heads(loaded.target, heads, stored=stored, costs=costs))
+        for name, head in heads_at_hand(runtime, sampling).items():
+            if names & {name, AUTO}:
+                found.append(screen_heads(loaded.target, head, stored=stored, costs=costs))
     if names & {LOOKUP, AUTO}:
         found.append(screen_lookup(runtime, stored=stored, costs=costs, most=most))
     return tuple(found)

@@ -17,7 +17,7 @@ from localspec.core.distribution import Distribution
 from localspec.core.draft import Drafter, DraftRequest
 from localspec.core.sampling import Sampler
 from localspec.core.tokens import Tokens, TokenSequence, sync
-from localspec.drafters.medusa import MedusaDrafter
+from localspec.measure.heads import HeadOfTarget
 from localspec.measure.sample import Sample
 
 CHUNK = 32
@@ -111,12 +111,12 @@ def point_chances(drafter: Drafter, transcript: Transcript, *, most: int) -> lis
 
 
 def head_chances(
-    drafter: MedusaDrafter, target: TokenSequence, transcript: Transcript, *, chunk: int
+    drafter: HeadOfTarget, target: TokenSequence, transcript: Transcript, *, chunk: int
 ) -> list[Chances]:
     """Ask heads at every place of an answer; give one `Chances` a starting place.
 
-    The target reads the answer `chunk` tokens at a time, each with its state. A head does not look
-    at what the others drew, so its law at a place depends on where the round began alone.
+    The target reads the answer `chunk` tokens at a time, each with its state; a head that draws
+    token by token is led along what was really written.
     """
     history, first = transcript.history, len(transcript.prompt)
     sync(target, history[: first - 1], 0)

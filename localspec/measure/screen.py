@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 from localspec.core.sampling import Sampler
 from localspec.core.theory import MAX_GAMMA
-from localspec.drafters.medusa import MedusaDrafter
 from localspec.engine import Context, Model
 from localspec.measure.arms import Arm, Kind, Slot
 from localspec.measure.costs import Costs
+from localspec.measure.heads import HeadOfTarget
 from localspec.measure.live import LiveRunner
 from localspec.measure.predict import (
     Overheads,
@@ -36,7 +36,7 @@ from localspec.measure.replay import (
 )
 from localspec.measure.sample import Sample, take
 from localspec.runtime.pair import Runtime
-from localspec.runtime.settings import LOOKUP, MEDUSA, MODEL
+from localspec.runtime.settings import LOOKUP, MODEL
 
 SHORTEST_ANSWER = 4
 
@@ -117,9 +117,9 @@ def screen_lookup(
 
 
 def screen_heads(
-    target: Context, drafter: MedusaDrafter, *, stored: Stored, costs: Costs
+    target: Context, drafter: HeadOfTarget, *, stored: Stored, costs: Costs
 ) -> Screened:
-    """Replay Medusa heads over the answers; the target reads them again for its states."""
+    """Replay a head over the answers; the target reads them again for its states."""
     found: list[list[Chances]] = []
     for told in stored.transcripts:
         target.rewind(0)
@@ -129,7 +129,7 @@ def screen_heads(
     share = float(sum(firsts) / len(firsts)) if firsts else None
     gammas = range(1, drafter.most + 1)
     rounds = {g: [point_rounds(each, g) for each in found] for g in gammas}
-    return _screened(MEDUSA, rounds, stored, costs, share)
+    return _screened(drafter.name, rounds, stored, costs, share)
 
 
 @contextmanager

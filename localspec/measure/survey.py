@@ -9,27 +9,24 @@ from time import perf_counter
 
 import numpy as np
 
-from localspec.core.draft import Draft, Drafter, DraftRequest
-from localspec.core.events import Step
-from localspec.core.sampling import SamplingParams
-from localspec.core.tokens import Tokens, TokenSequence, sync
-from localspec.drafters.medusa import MedusaDrafter
+from localspec.core.tokens import Tokens
 from localspec.engine import Context
-from localspec.errors import OptionError, PairRefused
 from localspec.measure import calibration
 from localspec.measure.costs import (
     CONTEXTS,
+    DRAFT_LENGTHS,
     CostPoint,
     Costs,
     Survey,
     measure_draft,
     measure_passes,
 )
+from localspec.measure.heads import ReadFirst, heads_at_hand
 from localspec.measure.identity import identify, key_of, machine_identity
 from localspec.measure.texts import builtin
 from localspec.runtime.calibration import keep_costs
 from localspec.runtime.pair import Runtime
-from localspec.runtime.settings import LOOKUP, MEDUSA, MODEL
+from localspec.runtime.settings import LOOKUP, MODEL
 
 FRESH_S = 24 * 3600.0
 COPIED = 40
@@ -109,59 +106,14 @@ def drafts_of(runtime: Runtime, plan: Survey) -> dict[str, tuple[CostPoint, ...]
     found = {}
     if runtime.loaded.draft is not None:
         found[MODEL] = measure_draft(runtime.drafter(MODEL), plan, clock=perf_counter)
-    heads = medusa_at_hand(runtime)
-    if heads is not None:
-        reading, lengths = ReadFirst(heads, runtime.loaded.target), range(1, heads.most + 1)
-        found[MEDUSA] = measure_draft(reading, plan, clock=perf_counter, lengths=lengths)
+    for name, head in heads_at_hand(runtime).items():
+        reading = ReadFirst(head, runtime.loaded.target)
+        lengths = sorted({min(length, head.most) for length in DRAFT_LENGTHS})
+        found[name] = measure_draft(reading, plan, clock=perf_counter, lengths=lengths)
     copied = np.tile(plan.text[:COPIED], 1 + max(plan.contexts) // COPIED)
     own = replace(plan, text=copied)
     points = measure_draft(runtime.drafter(LOOKUP), own, clock=perf_counter)
     return {**found, LOOKUP: points} if points else found
-
-
-def medusa_at_hand(
-    runtime: Runtime, sampling: SamplingParams | None = None
-) -> MedusaDrafter | None:
-    """Give the heads that fit, as a drafter; None where there are none.
-
-    Raises: PairRefused for a file that the user named.
-    """
-    try:
-        found = runtime.drafter(MEDUSA, sampling)
-    except OptionError:
-        return None
-    except PairRefused:
-        if runtime.settings.head is not None:
-            raise
-        return None
-    return found if isinstance(found, MedusaDrafter) else None
-
-
-@dataclass(frozen=True)
-class ReadFirst:
-    """Let the target read what a head looks at, before the head is asked; for timing it alone."""
-
-    drafter: Drafter
-    target: TokenSequence
-
-    @property
-    def name(self) -> str:
-        """Give the drafter's name."""
-        return self.drafter.name
-
-    def prefill(self, history: Tokens) -> None:
-        """Read all but the pending token, the last one with its state."""
-        sync(self.target, history[:-2], 0)
-        sync(self.target, history[:-1], 1)
-        self.drafter.prefill(history)
-
-    def propose(self, history: Tokens, request: DraftRequest) -> Draft:
-        """Ask the drafter."""
-        return self.drafter.propose(history, request)
-
-    def observe(self, step: Step) -> None:
-        """Tell the drafter."""
-        self.drafter.observe(step)
 
 
 def _leave_empty(runtime: Runtime) -> None:

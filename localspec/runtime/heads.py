@@ -28,7 +28,7 @@ def head_for(drafter: str, settings: RunSettings) -> Path | None:
         return dict(settings.files.heads).get(drafter)
     if settings.drafters != (AUTO,):
         return settings.head
-    return settings.head if _kind(settings.head) == drafter else None
+    return settings.head if kind_of(settings.head) == drafter else None
 
 
 def eagle3_parts(loaded: Loaded, path: Path, settings: RunSettings) -> HeadParts:
@@ -78,7 +78,11 @@ def _kept(loaded: Loaded, parts: HeadParts) -> HeadParts:
     return parts
 
 
-def _kind(path: Path) -> str:
+def kind_of(path: Path) -> str:
+    """Name the drafter that a file of heads is for.
+
+    Raises: PairRefused for any other file.
+    """
     try:
         kind = read_header(path).arch
     except NotHere as absent:
@@ -86,6 +90,7 @@ def _kind(path: Path) -> str:
     if kind not in HEADS:
         found = f"a {kind} file" if kind else "of no kind that it names"
         raise PairRefused(
-            f"{path.name} holds no heads: it is {found}", "take the head that was made for this target"
+            f"{path.name} holds no heads: it is {found}",
+            "take the head that was made for this target",
         )
     return kind

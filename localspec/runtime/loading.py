@@ -115,7 +115,12 @@ def wants_prediction_layers(settings: RunSettings) -> bool:
     """Say whether to load the target's own prediction layers: named, or there and of use."""
     if AUTO not in settings.drafters:
         return MTP in settings.drafters
-    header = read_header(settings.files.target)
+    return carries_prediction_layers(settings.files.target)
+
+
+def carries_prediction_layers(path: Path) -> bool:
+    """Say whether a file holds prediction layers that the engine can run."""
+    header = read_header(path)
     return has_mtp(header) and runs_prediction_layers(header.arch, mtp_layers(header))
 
 

@@ -183,7 +183,7 @@ def test_a_change_of_law_keeps_what_the_head_has_read(samples: dict[str, Sample]
         answer(runtime, PROMPT)
         before = runtime.drafter("eagle3")
         runtime.set_sampling(SamplingParams(temperature=0.8))
-        assert runtime.drafter("eagle3") is before
+        assert runtime.drafter("eagle3").head is before.head
         assert answer(runtime, PROMPT).drafted > 5
 
 
