@@ -4,7 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
+from localspec.core.tokens import sync
 from localspec.drafters.medusa_heads import Layer, MedusaHeads
+from localspec.engine import Context, ContextOptions, Model
+from localspec.engine.features import hidden_tap
 from localspec.pairs.header import read_header
 from tools.medusa_writer import Writing, write_medusa
 
@@ -49,3 +52,20 @@ def fitted_heads(states: np.ndarray, tokens: np.ndarray, size: int, heads: int =
         projections.append(np.linalg.solve(ridge, x.T @ wanted).T)
     layer = Layer(np.zeros((heads, width, width), np.float32), np.zeros((heads, width), np.float32))
     return MedusaHeads((layer,), np.stack(projections).astype(np.float32), np.arange(size))
+
+
+def knowing_heads(target: Path, path: Path, prompt: list[int], length: int = 300) -> Path:
+    """Write heads that have seen the target's greedy answer to a prompt, in strict passes."""
+    options = ContextOptions(len(prompt) + length, threads=1, strict_rows=8)
+    with Model.load(target) as model, Context(model, options) as context:
+        tap = hidden_tap(context)
+        history, rows = list(prompt), []
+        sync(context, np.array(history[:-1], np.int32), 0)
+        for _ in range(length):
+            logits = sync(context, np.array(history, np.int32), 1)[-1]
+            row = tap.rows(len(history) - 1, len(history))
+            assert row is not None
+            rows.append(row[0].copy())
+            history.append(int(logits.argmax()))
+        ids = np.array(history[len(prompt) - 1 :], np.int64)
+        return write_heads(path, target, fitted_heads(np.stack(rows), ids, model.n_vocab))

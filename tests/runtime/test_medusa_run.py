@@ -8,13 +8,11 @@ import pytest
 
 from localspec.core.sampling import SamplingParams
 from localspec.core.tally import Tally
-from localspec.core.tokens import sync
-from localspec.engine.features import hidden_tap
 from localspec.errors import OptionError, PairRefused
 from localspec.runtime.pair import Runtime, open_runtime
 from localspec.runtime.settings import PairFiles, Placement, RunSettings
 from tests.conftest import TinyPair
-from tests.heads import fitted_heads, random_heads, write_heads
+from tests.heads import knowing_heads, random_heads, write_heads
 from tests.models import write_mamba, write_window
 
 GREEDY = SamplingParams(temperature=0)
@@ -52,28 +50,10 @@ def answer(runtime: Runtime, history: list[int], *, plain: bool = False, stop: i
     return tally
 
 
-def knowing_heads(target: Path, path: Path, heads: int = 3) -> Path:
-    """Write heads that have seen the target's greedy answer to the prompt."""
-    with opened(settings(target, None, drafters=("none",), gamma=None)) as runtime:
-        tokens = answer(runtime, PROMPT, plain=True).tokens
-        context = runtime.loaded.target
-        tap = hidden_tap(context)
-        history, rows = np.array([*PROMPT, *tokens], np.int32), []
-        context.rewind(0)
-        sync(context, history[: len(PROMPT) - 1], 0)
-        for end in range(len(PROMPT), len(history) + 1):
-            sync(context, history[:end], 1)
-            row = tap.rows(end - 1, end)
-            assert row is not None
-            rows.append(row[0].copy())
-        size = runtime.loaded.model.n_vocab
-    made = fitted_heads(np.stack(rows), history[len(PROMPT) - 1 :], size, heads)
-    return write_heads(path, target, made)
-
-
 @pytest.fixture(scope="module")
 def head(tiny_pair: TinyPair, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return knowing_heads(tiny_pair.target, tmp_path_factory.mktemp("heads") / "medusa.gguf")
+    path = tmp_path_factory.mktemp("heads") / "medusa.gguf"
+    return knowing_heads(tiny_pair.target, path, PROMPT)
 
 
 @pytest.mark.parametrize("gamma", range(1, 8))
@@ -106,16 +86,13 @@ def test_other_kinds_of_target_give_their_states_too(tmp_path: Path, kind: str) 
     """H07 I07: a sliding window, and a state that cannot forget its end."""
     write = write_window if kind == "window" else write_mamba
     target = write(tmp_path / "target.gguf")
-    path = knowing_heads_loosely(target, tmp_path / "heads.gguf")
+    made = random_heads(target, ids=10**6)
+    path = write_heads(tmp_path / "heads.gguf", target, made)
     chosen = settings(target, path, strict=kind == "window", max_tokens=100)
     with opened(chosen) as runtime:
         speculative, plain = answer(runtime, PROMPT), answer(runtime, PROMPT, plain=True)
     assert speculative.tokens == plain.tokens
     assert speculative.drafted > 0
-
-
-def knowing_heads_loosely(target: Path, path: Path) -> Path:
-    return write_heads(path, target, random_heads(target, ids=10**6))
 
 
 def three_turns(runtime: Runtime, *, plain: bool) -> list[list[int]]:
