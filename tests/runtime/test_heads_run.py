@@ -178,6 +178,19 @@ def test_where_a_state_is_missing_nothing_is_drafted_and_the_text_goes_on(
         assert answer(runtime, PROMPT).drafted > 10
 
 
+@pytest.mark.parametrize("kind", ["eagle3", "step35"])
+def test_a_head_that_is_switched_on_in_a_conversation_drafts_from_the_next_answer_on(
+    samples: dict[str, Sample], kind: str
+) -> None:
+    """I08: what the target has read before has no states, so it is read again."""
+    sample = samples[kind]
+    drafters = ("lookup", sample.drafter) if kind == "step35" else ("lookup",)
+    with opened(settings(sample, drafters=drafters, max_tokens=20)) as runtime:
+        first = answer(runtime, PROMPT, plain=True).tokens
+        runtime.set_drafters((sample.drafter,))
+        assert answer(runtime, [*PROMPT, *first, 61, 62]).drafted > 10
+
+
 def test_a_change_of_law_keeps_what_the_head_has_read(samples: dict[str, Sample]) -> None:
     with opened(settings(samples["eagle3"], max_tokens=20)) as runtime:
         answer(runtime, PROMPT)
