@@ -85,6 +85,19 @@ def test_a_check_screens_a_head_by_replay(
     assert len(found[drafter]["predicted"]) == 8
 
 
+@pytest.mark.parametrize("option", ["--head", "--draft"])
+def test_a_quick_check_compares_the_header_of_a_head(
+    target: Path, head: Path, run, option: str
+) -> None:
+    ran = run("check", "--target", str(target), option, str(head), "--quick")
+    assert ran.code == 0
+    assert "runs as `--drafter eagle3`" in ran.out
+    write_eagle3(head, target_width=96)
+    ran = run("check", "--target", str(target), option, str(head), "--quick")
+    assert ran.code == 3
+    assert "hidden size of 96" in ran.out
+
+
 def _absent(path: Path) -> None:
     del path
 
