@@ -32,7 +32,7 @@ from localspec.report.bench_compare import check_same_machine
 from localspec.report.bench_documents import BenchDocument, MachineInfo
 from localspec.runtime.folders import state_dir
 from localspec.runtime.pair import Runtime
-from localspec.runtime.settings import AUTO, LOOKUP, MODEL, NONE, RunSettings
+from localspec.runtime.settings import AUTO, LOOKUP, MODEL, MTP, NONE, RunSettings
 from localspec.ui.bench_progress import BenchLine
 from localspec.ui.terminal import Terminal, open_terminal
 
@@ -86,7 +86,8 @@ def bench_settings(settings: RunSettings, request: Request) -> RunSettings:
     if settings.strict and not request.gammas:
         most = min(most, settings.strict_rows - 1)
     one = MODEL if MODEL in names else AUTO if AUTO in names else LOOKUP
-    return replace(settings, drafters=(one,), gamma=most)
+    own = (MTP,) if MTP in names and one != AUTO else ()
+    return replace(settings, drafters=(one, *own), gamma=most)
 
 
 def measure(runtime: Runtime, request: Request, output: Output) -> BenchDocument:

@@ -118,6 +118,10 @@ def _wanted(model: ModelOptions, notes: Notes) -> Wanted:
 
 
 def _show_quick(wanted: Sequence[Wanted], common: Common) -> int:
+    wanted = [
+        each if each.quick or each.failure else replace(each, quick=quick_check(each.settings))
+        for each in wanted
+    ]
     first = next((each.quick for each in wanted if each.quick), None)
     quick = first or quick_check(wanted[0].settings)
     if common.json:

@@ -53,6 +53,10 @@ class Watched(Protocol):
         """Give the most rows of one pass."""
         ...
 
+    def rewind(self, length: int) -> int:
+        """Drop everything from `length` on."""
+        ...
+
     def watch(self, tap: "Tap") -> None:
         """Tell a tap about every pass from now on."""
         ...
@@ -163,10 +167,11 @@ def hidden_tap(context: Watched) -> Tap:
 
 
 def _every(context: Watched, source: Source) -> Tap:
-    """Keep some dozen megabytes, and two passes at least."""
+    """Keep some dozen megabytes, and two passes at least; what was read before is read again."""
     room = max(2 * context.width, ROOM_BYTES // (4 * source.width))
     tap = Tap(context, source, room=room, lasting=True)
     context.watch(tap)
+    context.rewind(0)
     return tap
 
 

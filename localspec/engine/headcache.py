@@ -68,7 +68,7 @@ class _Batch:
         self._clear(self.native)
         address, width = rows.ctypes.data, rows.shape[1]
         for i in range(len(rows)):
-            self._position[:] = (start + i,) * 4
+            self._position[:] = [start + i] * 4
             state = _Embedding(address + 4 * i * width, 1, width)
             placed = self._add_state(self.native, 0, state) == i
             if not (placed and self._set_position(self.native, i, self._position_at)):

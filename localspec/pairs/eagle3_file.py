@@ -58,6 +58,11 @@ class _Shapes:
         own = head_tokens = self._head.array("tokenizer.ggml.tokens")
         if own is None or head_tokens is None or own.count < self._size:
             _refuse(self._head, f"it does not name the target's {self._size} tokens")
+        key, value = (
+            self._head.number(f"{{arch}}.attention.{part}_length") for part in ("key", "value")
+        )
+        if key != value:
+            _refuse(self._head, f"its keys have {key} numbers and its values {value}")
         self._matrix("fc.weight", TAPS * self._theirs, self._width)
         drafted = self._ids()
         rows = self._size if drafted is None else len(drafted)

@@ -59,6 +59,7 @@ def test_a_head_without_a_map_has_the_targets_ids(folder: Path, target: Header) 
         ({"drafted": (*range(30, 60), 30)}, "does not name 31 tokens of the target"),
         ({"map_type": np.int32}, "holds no ids"),
         ({"renamed": {60: "other"}}, "token 60 is"),
+        ({"extra": {"eagle3.attention.key_length": 16}}, "keys have 16 numbers"),
         ({"ids": 370}, "does not name the target's 384 tokens"),
         ({"without": frozenset({"fc.weight"})}, "fc.weight is missing, not 192"),
         ({"without": frozenset({"d2t"})}, "output.weight is 64 × 170, not 64 × 384"),

@@ -89,12 +89,12 @@ def answer(runtime: Runtime, history: list[int], *, plain: bool = False, stop: i
     return tally
 
 
-@pytest.mark.parametrize("gamma", [1, 2, 3, 5, 7])
+@pytest.mark.parametrize("gamma", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize("kind", KINDS)
 def test_greedy_ids_equal_plain_ones(samples: dict[str, Sample], kind: str, gamma: int) -> None:
     """A14 B07 B14: whatever a head guesses, the ids are the target's own."""
     sample = samples[kind]
-    with opened(settings(sample, gamma=gamma)) as runtime:
+    with opened(settings(sample, gamma=gamma, strict_rows=12)) as runtime:
         speculative, plain = answer(runtime, PROMPT), answer(runtime, PROMPT, plain=True)
     assert speculative.tokens == plain.tokens
     assert speculative.emitted == speculative.accepted + speculative.passes - speculative.cut
@@ -176,6 +176,19 @@ def test_where_a_state_is_missing_nothing_is_drafted_and_the_text_goes_on(
         assert blind.tokens == plain.tokens
         runtime.loaded.target.rewind(0)
         assert answer(runtime, PROMPT).drafted > 10
+
+
+@pytest.mark.parametrize("kind", ["eagle3", "step35"])
+def test_a_head_that_is_switched_on_in_a_conversation_drafts_from_the_next_answer_on(
+    samples: dict[str, Sample], kind: str
+) -> None:
+    """I08: what the target has read before has no states, so it is read again."""
+    sample = samples[kind]
+    drafters = ("lookup", sample.drafter) if kind == "step35" else ("lookup",)
+    with opened(settings(sample, drafters=drafters, max_tokens=20)) as runtime:
+        first = answer(runtime, PROMPT, plain=True).tokens
+        runtime.set_drafters((sample.drafter,))
+        assert answer(runtime, [*PROMPT, *first, 61, 62]).drafted > 10
 
 
 def test_a_change_of_law_keeps_what_the_head_has_read(samples: dict[str, Sample]) -> None:
