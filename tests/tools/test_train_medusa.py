@@ -10,7 +10,7 @@ from localspec.pairs.header import read_header
 from localspec.pairs.medusa_file import read_medusa
 from tests.models import write_llama
 from tools.medusa_writer import write_medusa
-from tools.train_head.dataset import load_chats
+from tools.train_head.dataset import common_ids, load_chats
 from tools.train_head.generate import Plan, open_and_write
 
 pytest.importorskip("torch", reason="the extra `train` is not installed")
@@ -18,7 +18,7 @@ pytest.importorskip("torch", reason="the extra `train` is not installed")
 
 def test_heads_learn_stop_and_go_on_where_they_stopped(tmp_path: Path) -> None:
     """The same seed gives the same heads, in one call or in several."""
-    from tools.train_head.medusa import Training, agreement, train
+    from tools.train_head.medusa import Training, _Run, agreement, train
 
     target = write_llama(tmp_path / "target.gguf")
     plan = Plan(seed=1, chats=12, slots=6, room=256, answer_tokens=96)
@@ -29,6 +29,11 @@ def test_heads_learn_stop_and_go_on_where_they_stopped(tmp_path: Path) -> None:
     for folder in folders:
         folder.mkdir()
     whole = train(target, data, folders[0], how)
+    ids = common_ids(data.train.ids, how.ids, 384)
+    broken_off = _Run(target, data, folders[1], how, ids)
+    for _ in range(17):
+        broken_off.advance()
+    broken_off.keep()
     assert train(target, data, folders[1], replace(how, seconds=1e-9)) is None
     parts = train(target, data, folders[1], how)
     assert whole is not None

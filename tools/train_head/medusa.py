@@ -142,7 +142,7 @@ class _Run:
         progress = self.step / how.steps
         share = min(1.0, self.step / (0.03 * how.steps)) * 0.5 * (1 + np.cos(np.pi * progress))
         for group, rate in zip(self._optimiser.param_groups, self._rates, strict=True):
-            group["lr"] = rate * share
+            group["lr"] = float(rate * share)
         span = how.chunk + how.heads
         starts = rng.integers(0, len(self._data.train) - span, how.chunks)
         rows = torch.from_numpy(starts[:, None] + np.arange(span))
