@@ -95,5 +95,7 @@ def _context(side: str, context: "Context") -> dict[str, OptionValue]:
         f"{side}_max_rows": context.max_rows,
         f"{side}_flash_attention": options.flash_attention,
         f"{side}_swa_full": options.swa_full,
+        f"{side}_rollback": context.way.value,
+        f"{side}_snapshots": context.forgetting.snapshots,
         f"{side}_offload_kqv": options.offload_kqv,
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from localspec.core.tokens import Logits, Tokens
+from localspec.core.tokens import Logits, Tokens, sync
 from localspec.engine.context import Context
 from localspec.engine.devices import can_offload, list_devices
 from localspec.engine.library import engine_version, load, system_info
@@ -57,18 +57,17 @@ def batching(path: Path) -> dict[str, object]:
         said = model.vocabulary.tokenize(TEXT, special=False, bos=True)
         text = np.resize(np.array(said, np.int32), BEFORE + TOKENS)
         with Context(model, ContextOptions(n_ctx=len(text) + 1, max_rows=max(WIDTHS))) as context:
-            context.extend(text[:BEFORE], 1)
-            single = _logits(context, text[BEFORE:], 1)
-            widths = [_difference(single, _logits(context, text[BEFORE:], w), w) for w in WIDTHS]
+            single = _logits(context, text, 1)
+            widths = [_difference(single, _logits(context, text, w), w) for w in WIDTHS]
             return {"model": path.stem, "tokens": TOKENS, "before": BEFORE, "widths": widths}
 
 
-def _logits(context: Context, tokens: Tokens, width: int) -> Logits:
-    """Read the tokens `width` at a time after the same text; give a row of logits for each."""
-    context.rewind(BEFORE)
+def _logits(context: Context, text: Tokens, width: int) -> Logits:
+    """Read a text's end `width` tokens at a time; give a row of logits for each."""
+    sync(context, text[:BEFORE], 0)
     rows = [
         np.array(context.extend(part, len(part)))
-        for part in (tokens[at : at + width] for at in range(0, len(tokens), width))
+        for part in (text[at : at + width] for at in range(BEFORE, len(text), width))
     ]
     return np.concatenate(rows)
 

@@ -13,12 +13,15 @@ from localspec.cli.binding import Common
 from localspec.cli.build import COLORS, one_of
 from localspec.cli.models_options import ListOptions, PairName
 from localspec.cli.pairfiles import local_file, looks_like_file
+from localspec.core.theory import MAX_GAMMA
+from localspec.errors import LocalspecError
 from localspec.measure.machine import available_bytes
 from localspec.pairs.catalogue import ModelFile, Pair
 from localspec.pairs.header import read_header
 from localspec.pairs.local import Candidate, fits_for, local_files
-from localspec.pairs.memory import Room, show_bytes
+from localspec.pairs.memory import Load, Room, show_bytes
 from localspec.pairs.resolve import Request, find_model, find_reference, resolve
+from localspec.pairs.rollback import in_words, keeping
 from localspec.report.documents import ModelsDocument, ModelsPair
 from localspec.report.pair_documents import (
     DraftCandidate,
@@ -166,6 +169,7 @@ def pair_document(pair: Pair) -> PairDocument:
                 gated=model.gated,
                 unverified=model.unverified,
                 path=_text(find_model(model)),
+                rollback=_rollback(find_model(model), pair.context),
             )
             for role, model in roles
         ],
@@ -174,6 +178,17 @@ def pair_document(pair: Pair) -> PairDocument:
 
 def _text(path: Path | None) -> str | None:
     return str(path) if path else None
+
+
+def _rollback(path: Path | None, n_ctx: int) -> str | None:
+    """Say what a file that is here needs so that guesses can be taken back."""
+    if path is None:
+        return None
+    try:
+        header = read_header(path)
+    except LocalspecError:
+        return None
+    return in_words(header, keeping(header, Load(n_ctx), gamma=MAX_GAMMA)) or None
 
 
 def _facts(document: PairDocument) -> list[tuple[str, str]]:
@@ -193,6 +208,7 @@ def _facts(document: PairDocument) -> list[tuple[str, str]]:
         rows.append((model.role, f"{model.file} · {model.quant} · {show_bytes(model.bytes)}"))
         rows.append(("", f"licence {model.licence}{gated}{doubt}"))
         rows.append(("", here))
+        rows += [("", f"to take guesses back: {model.rollback}")] if model.rollback else []
     if document.variants:
         rows.append(("layouts", " · ".join(f"{pair.name}@{name}" for name in document.variants)))
     return [*rows, *([("note", document.note)] if document.note else [])]

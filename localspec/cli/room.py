@@ -14,9 +14,9 @@ from localspec.pairs.header import Header, read_header
 from localspec.pairs.kinds import NOT_A_DRAFT, mode_of
 from localspec.pairs.memory import Load, Memory, Room, auto_context, estimate, show_bytes
 from localspec.pairs.placement import Device, plan
+from localspec.pairs.rollback import in_words
+from localspec.runtime.caches import draft_load, target_load
 from localspec.runtime.settings import DEFAULT_CONTEXT, RunSettings
-
-DRAFT_ROWS = 1
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class Need:
         words = [
             f"{name} {show_bytes(part.weights + part.vocabulary)} weights, "
             f"{show_bytes(part.kv)} cache, {show_bytes(part.compute)} buffers"
+            + (f", {show_bytes(part.rollback)} to take guesses back" if part.rollback else "")
             for name, part in parts
         ]
         return f"{show_bytes(self.total)}: {'; '.join(words)}"
@@ -68,6 +69,8 @@ def make_room(settings: RunSettings, notes: Notes) -> RunSettings:
     if headers is None:
         return settings
     notes.detail(f"memory needed, {need(settings, headers)}")
+    if kept := in_words(headers.target, loads(settings, headers)[0]):
+        notes.detail(f"{headers.target.path.name}: {kept}")
     gpus = [each for each in list_devices() if each.is_gpu]
     if gpus and not _on_the_processor(settings):
         found = [Device(each.name, each.free_bytes) for each in gpus]
@@ -126,9 +129,9 @@ def loads(settings: RunSettings, headers: Headers) -> tuple[Load, Load]:
     """Say how both models would be loaded."""
     trained = headers.target.number("{arch}.context_length") or DEFAULT_CONTEXT
     context = settings.target.context or min(trained, DEFAULT_CONTEXT)
-    target = Load(context, settings.target.kv, settings.target.kv, rows=settings.max_gamma + 1)
     own = settings.draft.context or context
-    return target, Load(own, settings.draft.kv, settings.draft.kv, rows=DRAFT_ROWS)
+    target = target_load(headers.target, settings, context)
+    return target, draft_load(headers.draft or headers.target, settings, own)
 
 
 def _on_the_processor(settings: RunSettings) -> bool:

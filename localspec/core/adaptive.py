@@ -4,18 +4,20 @@ Knows costs, chances and the stop rule, and what each drafter is like. Has no cl
 never discards a drawn token: it only stops before a draw, by what is known up to there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from localspec.core.asking import worth_drawing, worth_looking
 from localspec.core.costs import CostModel
 from localspec.core.distribution import Distribution
 from localspec.core.events import Step
 from localspec.core.exploration import Bid, Terms, length_probe, parked_probe
+from localspec.core.habits import EVEN, Habit
 from localspec.core.policy import Plan
-from localspec.core.probing import Credit, PlainPasses
-from localspec.core.standing import Choice, DrafterFacts, Round, Standing
+from localspec.core.probing import KNOWN_CREDIT, Credit, PlainPasses
+from localspec.core.standing import Choice, DrafterFacts, Round, Standing, choice_among
 from localspec.core.stopping import DraftCost, StopRule, best_length
-from localspec.core.survival import PLACES
+from localspec.core.survival import Survival
 from localspec.core.theory import MAX_GAMMA
 
 MARGIN = 0.03
@@ -26,6 +28,8 @@ USUAL_LAG = 2
 FEW_ROWS = 2
 BLIND_PROBE = 3
 KNOWN_PROBE = 8
+HARDLY_KNOWN = 8.0
+CHEAP = 0.25
 
 
 @dataclass(frozen=True)
@@ -53,46 +57,45 @@ class AdaptivePolicy:
         *,
         costs: CostModel | None = None,
         options: PolicyOptions | None = None,
+        habits: Mapping[str, Habit] | None = None,
     ) -> None:
         self.options = options or PolicyOptions()
         self.costs = costs or CostModel(max_rows=self.options.max_gamma + 1)
-        self._standings = {facts.name: Standing(facts) for facts in drafters}
-        self._credit = Credit()
-        self._plain = PlainPasses()
-        self._round = Round()
-        self._expected = -1
-        self._rounds = 0
+        known = habits or {}
+        self._standings = {
+            facts.name: Standing(facts, Survival(known.get(facts.name, EVEN))) for facts in drafters
+        }
+        new = any(facts.name not in known for facts in drafters)
+        self._credit = Credit() if new else Credit(KNOWN_CREDIT, KNOWN_CREDIT / 2)
+        self._plain, self._round = PlainPasses(), Round()
+        self._expected, self._rounds = -1, 0
         self._tokens = self._spent = 2.0
         self.price = 1.0
 
     @property
     def chosen(self) -> Choice:
         """Give the drafter and gamma in use, or the best drafter with gamma 0."""
-        if not self._standings:
-            return Choice("", 0)
-        best = max(self._standings.values(), key=lambda it: (it.active, it.rate))
-        outlook, one_s = best.outlook, self.costs.one_row_s(self._round.position)
-        gamma = outlook.gamma if best.active else 0
-        if one_s is None or not outlook.gamma:
-            return Choice(best.facts.name, gamma)
-        each_s = one_s / outlook.gamma
-        costs_s, saves_s = (outlook.cost - 1.0) * each_s, (outlook.tokens - 1.0) * each_s
-        return Choice(best.facts.name, gamma, costs_s, saves_s)
+        one_s = self.costs.one_row_s(self._round.position)
+        return choice_among(list(self._standings.values()), one_s)
+
+    @property
+    def habits(self) -> dict[str, Habit]:
+        """Give the acceptance of every drafter that was judged here."""
+        seen = {name: it.survival.habit for name, it in self._standings.items()}
+        return {name: habit for name, habit in seen.items() if habit.count}
 
     def reason(self) -> str:
         """Say in numbers why it drafts, or does not."""
-        choice = self.chosen
-        if choice.costs_s is None or choice.saves_s is None:
-            return "nothing was measured yet" if self._standings else "there is no drafter"
-        costs, saves = choice.costs_s * 1e3, choice.saves_s * 1e3
-        return f"a draft token costs {costs:.1f} ms and saves {saves:.1f} ms"
+        return self.chosen.account
 
     def plan(self, position: int, room: int) -> Plan:
         """Choose whom to ask and for how much, or a plain pass."""
         self._arrive(position)
         cap = min(room, self.options.max_gamma)
+        if not self._standings:
+            return Plan()
         self._round = now = Round(position, self.costs.table(position))
-        if cap <= 0 or not self._standings:
+        if cap <= 0:
             return Plan()
         if self._plain.due(self.price):
             now.baseline = True
@@ -114,10 +117,14 @@ class AdaptivePolicy:
         for standing in self._standings.values():
             standing.read = position
             standing.backoff.reset()
+            standing.stale = True
         self._credit.renew()
 
     def _assess(self, standing: Standing, cap: int) -> None:
         """Work out what a round with this drafter is worth now, and whether it pays."""
+        if standing.settled:
+            return
+        standing.stale, standing.probe = False, None
         now, name = self._round, standing.facts.name
         ratio = self.costs.draft_ratio(name)
         if standing.facts.deterministic:
@@ -161,7 +168,7 @@ class AdaptivePolicy:
     def _planned(self, order: list[Standing], bid: Bid | None, cap: int) -> Plan:
         """Turn the order into a plan; a probe comes first, and a copy's may find no match.
 
-        A copy costs nothing more when it is long; a model has paid for a pass when it asks.
+        A copy costs nothing more when it is long; a model that does not ask has paid for a pass.
         """
         if bid is not None:
             rest = [it for it in order if it is not bid.standing]
@@ -172,7 +179,7 @@ class AdaptivePolicy:
             bid.gamma
             if bid is not None and it is bid.standing
             else cap
-            if it.facts.deterministic
+            if it.facts.deterministic or it.facts.asks
             else it.outlook.gamma
             for it in order
         ]
@@ -190,10 +197,18 @@ class AdaptivePolicy:
         facts, survival = standing.facts, standing.survival
         now.asked[facts.name] = index + 1
         chance = survival.look(index, law, facts.match() if facts.match else 0.0)
-        if standing is not now.forced and not self._worth(standing, index, chance):
+        if standing is not now.forced and not worth_drawing(now, standing, index, chance=chance):
+            if index == 0 and facts.deterministic:
+                now.declined[facts.name] = int(law.ids[0])
             return False
         survival.drawn(chance)
         return True
+
+    def worth_looking(self, index: int) -> bool:
+        """Say whether a law not yet known may be worth its draft pass; a probe always is."""
+        now = self._round
+        standing = now.asker
+        return standing is None or standing is now.forced or worth_looking(now, standing, index)
 
     def _begin(self, law: Distribution) -> None:
         """Find out who asks, and make the stop rule ready."""
@@ -203,75 +218,70 @@ class AdaptivePolicy:
             asker.survival.begin()
             now.rule = StopRule(now.table, self.price, asker.cost.token, self.options.max_gamma)
 
-    def _worth(self, standing: Standing, index: int, chance: float) -> bool:
-        """Apply the stop rule; drafting nothing leaves the round to the next in order."""
-        now, price = self._round, self.price
-        if now.rule is None:
-            return True
-        otherwise = 1.0 - price
-        if index == 0 and now.cursor < len(now.order):
-            following = now.order[now.cursor].outlook
-            otherwise = max(otherwise, following.tokens - price * following.cost)
-        follow = 0.5 * (chance + standing.survival.chances[PLACES - 1])
-        gain = standing.survival.alive * chance
-        return now.rule.worth(index, gain, follow, otherwise=otherwise)
-
     def observe(self, step: Step) -> None:
         """Learn what the round cost, what was accepted, and whether a probe paid."""
+        if not self._standings:
+            return
         now = self._round
         self._learn_costs(step)
         standing = self._standings.get(step.drafter)
         if standing is not None:
             standing.survival.learn(step.overlaps)
             standing.read = step.position + step.accepted
-        cost = self._cost(step)
-        tokens = step.accepted + 1
+        cost = now.cost(step.drafted, self._standings)
         if now.forced is not None and (standing is now.forced or now.forced is now.asker):
-            self._settle_probe(now.forced, tokens, cost)
+            self._settle_probe(now.forced, step, cost)
         else:
             self._settle(step, cost)
         for it in self._standings.values():
             if it is standing:
                 it.backoff.used()
+                it.stale = True
             else:
                 it.backoff.tick()
                 it.fade()
-                it.survival.idle()
+                self._watch(it, step)
         self._plain.observe(step.drafted)
         self._expected = step.position + len(step.tokens)
 
-    def _cost(self, step: Step) -> float:
-        """Give the usual cost of this round, which no spike distorts."""
-        now = self._round
-        rows = min(step.drafted, len(now.table) - 1)
-        cost = now.table[rows]
-        for name, asked in now.asked.items():
-            draft = self._standings[name].cost
-            cost += draft.call + asked * draft.token
-        return cost
+    def _watch(self, standing: Standing, step: Step) -> None:
+        """Hold a guess that was not submitted against what was written: a label for nothing."""
+        guess = self._round.declined.get(standing.facts.name)
+        if guess is None or not step.tokens:
+            standing.survival.idle()
+            return
+        standing.survival.learn((float(step.tokens[0] == guess),))
+        standing.stale = True
 
     def _settle(self, step: Step, cost: float) -> None:
-        """Count an ordinary round towards the rate and towards its drafter's worth."""
+        """Count an ordinary round; what a drafter's first guesses lose is paid for like a probe."""
         now = self._round
         expected, saved = 1.0, 0.0
         if now.asker is not None and now.asker.facts.name in now.asked:
             expected = now.asker.survival.expected
             now.asker.note(expected, cost)
             saved = expected - cost
+            if now.asker.survival.habit.count < HARDLY_KNOWN:
+                self._credit.spend(cost * self.price - step.accepted - 1)
         self._credit.earn(cost, saved)
         if not now.baseline:
             self._tokens = RATE_MEMORY * self._tokens + expected
             self._spent = RATE_MEMORY * self._spent + cost
 
-    def _settle_probe(self, standing: Standing, tokens: int, cost: float) -> None:
-        """Pay for a probe; wait longer for the next one unless this one paid."""
+    def _settle_probe(self, standing: Standing, step: Step, cost: float) -> None:
+        """Pay for a probe; wait longer for the next unless it paid, or all stood for little."""
         self._credit.earn(cost)
-        loss, stake = cost * self.price - tokens, self._round.stake
-        self._credit.spend(stake if standing.active else max(stake, loss + standing.reading))
-        if loss <= 0:
+        loss = cost * self.price - step.accepted - 1
+        stood = 0 < step.drafted == step.accepted and loss < CHEAP
+        if standing.active:
+            self._credit.spend(self._round.stake)
+        else:
+            loss += standing.reading
+            self._credit.charge(loss, self._round.stake, stood=stood)
+        if loss <= 0 or stood:
             standing.backoff.reset()
         elif not standing.active:
-            standing.backoff.failed(self._credit.longest_wait)
+            standing.backoff.failed(self._credit.longest_wait(self._round.stake))
 
     def _learn_costs(self, step: Step) -> None:
         """Tell the cost model what this pass and this draft took."""

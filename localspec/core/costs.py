@@ -29,12 +29,18 @@ FIRST_VARIANCE = 0.3**2
 BELIEVED = 3
 CALL_GAIN = 0.1
 REBUILD = 8
+CONTEXT_STEP = 32
 DRIFT_MEMORY = 1 / 8
 DRIFTED = 1.1
 NOISE_BOUNDS = (0.03**2, 0.4**2)
 GUESSED_RATIO = 0.3
 CATCH_UP_RATIO = 0.12
 SHORT_LAG = 4
+
+
+def _possible(cost: float, rows: int) -> float:
+    """Keep v(n) between one pass of one row and n of them; beyond, something was mismeasured."""
+    return min(max(cost, 1.0), float(rows))
 
 
 @dataclass
@@ -69,21 +75,31 @@ class CostModel:
         self._catch_up: dict[str, _Level] = {}
         self._noise = FIRST_NOISE
         self._table: list[float] | None = None
+        self._grown: list[float] = []
+        self._growth_at = -1
         self._doubts: list[float] | None = None
+        self._doubts_at = 0
         self._plant(seed)
 
     def _plant(self, seed: CostSeed) -> None:
-        """Take a calibration in: a level and a slope with context for every count of rows."""
+        """Take a calibration in: a level and a slope with context for every count of rows.
+
+        No pass is cheaper than that of one row. Where one seems to be, the machine was busy, and
+        all of it is in doubt.
+        """
         by_rows: dict[int, list[CostPoint]] = {}
         for point in seed.passes:
             by_rows.setdefault(point.rows, []).append(point)
         fits = {rows: fitted(points) for rows, points in by_rows.items() if rows <= self.max_rows}
         self._slopes = {rows: slope for rows, (_, slope) in fits.items() if slope is not None}
         self._slope = median(self._slopes.values()) if self._slopes else 0.0
+        least = min((base for base, _ in fits.values()), default=1.0)
+        excess = log(fits[1][0] / least) if 1 in fits else 0.0
+        variance = SEED_VARIANCE + excess * excess
         for rows, (base, _) in fits.items():
-            self._rows[rows] = _Level(log(base), SEED_VARIANCE, seen=True)
+            self._rows[rows] = _Level(log(least if rows == 1 else base), variance, seen=True)
         for name, seconds in seed.drafts.items():
-            self._drafts[name] = _Level(log(max(seconds, 1e-7)), SEED_VARIANCE, seen=True)
+            self._drafts[name] = _Level(log(max(seconds, 1e-7)), variance, seen=True)
 
     @property
     def measured(self) -> int:
@@ -96,15 +112,23 @@ class CostModel:
             levels = self._rows
             base = levels[1].value if 1 in levels else self._missing_base()
             known = {rows: exp(level.value - base) for rows, level in levels.items()}
-            self._table = filled({**known, 1: 1.0}, self.max_rows)
+            table = filled({**known, 1: 1.0}, self.max_rows)
+            self._table = [_possible(cost, rows) for rows, cost in enumerate(table, 1)]
         if not self._slopes:
             return self._table
-        slopes, shared = self._slopes, self._slope
-        one = 1.0 + slopes.get(1, shared) * context
-        return [
-            cost * (1.0 + slopes.get(rows, shared) * context) / one
-            for rows, cost in enumerate(self._table, 1)
-        ]
+        growth = self._growth(context)
+        return [cost * more for cost, more in zip(self._table, growth, strict=True)]
+
+    def _growth(self, context: int) -> list[float]:
+        """Give how much more than one row each count of rows has grown with the context."""
+        bucket = context // CONTEXT_STEP
+        if bucket != self._growth_at:
+            slopes, shared, context = self._slopes, self._slope, bucket * CONTEXT_STEP
+            one = 1.0 + slopes.get(1, shared) * context
+            every = range(1, self.max_rows + 1)
+            self._grown = [(1.0 + slopes.get(n, shared) * context) / one for n in every]
+            self._growth_at = bucket
+        return self._grown
 
     def doubts(self) -> list[float]:
         """Give the relative uncertainty of v(1), v(2), ...
@@ -112,7 +136,8 @@ class CostModel:
         That of rows never seen is a guess; kernels take rows in tiles of four, so a multiple of
         four may be cheaper than its neighbours tell.
         """
-        if self._doubts is None or self.passes % 8 == 0:
+        if self._doubts is None or self.passes >= self._doubts_at + REBUILD:
+            self._doubts_at = self.passes
             seen = sorted(self._rows) or [1]
             self._doubts = [self._doubt(rows, seen) for rows in range(1, self.max_rows + 1)]
         return self._doubts
@@ -169,10 +194,11 @@ class CostModel:
 
     def _retouch(self, rows: int) -> None:
         """Bring the table up to date in one place; now and then, or when T(1) moved, anew."""
-        if self._table is None or rows == 1 or 1 not in self._rows or self.passes % REBUILD == 0:
+        base = self._rows.get(1)
+        if self._table is None or rows == 1 or base is None or self.passes % REBUILD == 0:
             self._table = None
         else:
-            self._table[rows - 1] = exp(self._rows[rows].value - self._rows[1].value)
+            self._table[rows - 1] = _possible(exp(self._rows[rows].value - base.value), rows)
 
     def saw_call(self, name: str, seconds: float) -> None:
         """Learn what a call of a drafter that runs no model took: no sign of the engine's speed."""

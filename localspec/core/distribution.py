@@ -20,10 +20,12 @@ class Distribution:
     """Probabilities over a few ids; every other id has probability 0.
 
     Shapes: `ids` int64 ascending and `probs` float64, both (support,); `probs` sums to 1.
+    `margin`: where a law was cut to its likeliest id, how far in logits that was above the next.
     """
 
     ids: NDArray[np.int64]
     probs: NDArray[np.float64] = field(repr=False)
+    margin: float | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def cumulative(self) -> NDArray[np.float64]:
@@ -80,9 +82,9 @@ class Distribution:
         return np.where(self.ids[at] == ids, self.probs[at], 0.0)
 
 
-def point(token: Token) -> Distribution:
+def point(token: Token, margin: float | None = None) -> Distribution:
     """Put all the mass on one id."""
-    return Distribution(np.array([token], np.int64), np.ones(1))
+    return Distribution(np.array([token], np.int64), np.ones(1), margin)
 
 
 def from_logits(ids: NDArray[np.int64], logits: NDArray[np.float64]) -> Distribution:

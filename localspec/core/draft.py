@@ -4,7 +4,7 @@ Knows the protocol. Does not know any drafter.
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from localspec.core.distribution import Distribution, point
@@ -19,17 +19,22 @@ Pick = Callable[[Distribution, int], Token]
 KeepGoing = Callable[[int, Distribution], bool]
 """Say, before the draw, whether to draft number `i` (from 0) whose law is known."""
 
+WorthLooking = Callable[[int], bool]
+"""Say, before its pass is paid for, whether the law of number `i` is worth knowing."""
+
 
 @dataclass(frozen=True)
 class Draft:
     """Drafted ids, each with the very law it was drawn from.
 
-    A deterministic drafter gives point masses. `drafter` is filled in by the loop.
+    A deterministic drafter gives point masses. `drafter` is filled in by the loop. `temperature`
+    is that of `tempering`, 1 where the laws are the drafter's own.
     """
 
     tokens: tuple[Token, ...] = ()
     laws: tuple[Distribution, ...] = field(default=(), repr=False)
     drafter: str = ""
+    temperature: float = 1.0
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -55,7 +60,8 @@ def admissible(
     honest = len(laws) == len(tokens) and all(
         law.prob(token) > 0 for token, law in zip(tokens, laws, strict=True)
     )
-    return Draft(tokens, laws if honest else tuple(point(t) for t in tokens), draft.drafter)
+    laws = laws if honest else tuple(point(t) for t in tokens)
+    return replace(draft, tokens=tokens, laws=laws)
 
 
 def is_foreign(token: Token, usable: int | None) -> bool:
@@ -65,11 +71,15 @@ def is_foreign(token: Token, usable: int | None) -> bool:
 
 @dataclass(frozen=True)
 class DraftRequest:
-    """How much to draft, how to draw, and when to stop early."""
+    """How much to draft, how to draw, and when to stop early.
+
+    `worth_looking` may be asked before each draft pass but the first, `keep_going` after it.
+    """
 
     limit: int
     pick: Pick
     keep_going: KeepGoing = field(default=lambda _i, _law: True)
+    worth_looking: WorthLooking = field(default=lambda _i: True)
 
 
 class Drafter(Protocol):

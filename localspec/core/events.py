@@ -51,6 +51,7 @@ class Step:
     origins: tuple[Origin, ...]
     position: int
     drafter: str = ""
+    draft_temperature: float = 1.0
     drafted: int = 0
     judged: int = 0
     accepted: int = 0
@@ -61,7 +62,7 @@ class Step:
     baseline: bool = False
     overlaps: tuple[float, ...] = field(default=(), repr=False)
     guesses: tuple[Token, ...] = field(default=(), repr=False)
-    laws: "Laws | None" = field(default=None, repr=False)
+    laws: "Laws | None" = field(default=None, repr=False, compare=False)
 
     @property
     def seconds(self) -> float:

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from localspec.core.probing import Credit
-from localspec.core.standing import Standing
+from localspec.core.standing import Probe, Standing
 from localspec.core.stopping import best_length, of_length
 
 EASY = 0.97
 """Acceptance that a probe hopes for: the text may have become easy since."""
-LOSS_WEIGHT = 2.0
-IDLE = 24
+LOSS_WEIGHT = 6.0
 DOUBTFUL = 0.08
 HOPE = 0.4
 
@@ -34,46 +33,54 @@ class Terms:
 
 @dataclass(frozen=True)
 class Bid:
-    """A round that would teach something, and what it is expected to lose."""
+    """A round that would teach something: with whom, how long, what it is expected to lose."""
 
     standing: Standing
     gamma: int
-    score: float
     loss: float
 
 
 def parked_probe(standings: Iterable[Standing], terms: Terms, credit: Credit) -> Bid | None:
     """Choose among drafters whose wait is over one that could pay on easy text.
 
-    They are parked, or thought to pay but refused at every match they showed lately.
+    Copies need no probe: what they would have guessed is known, and so is what was written.
     """
     if credit.balance <= 0:
         return None
-    bids = [
-        bid
-        for standing in standings
-        if standing.backoff.due() and (not standing.active or standing.backoff.waited > IDLE)
-        if (bid := _cheapest(standing, terms, credit)) is not None
-    ]
-    return max(bids, key=lambda bid: bid.score, default=None)
+    best: Standing | None = None
+    for standing in standings:
+        if standing.active or standing.facts.match or not standing.backoff.due():
+            continue
+        if standing.probe is None:
+            standing.probe = _cheapest(standing, terms, credit)
+        if standing.probe is None or not credit.affords(standing.probe.loss):
+            continue
+        if best is None or best.probe is None or standing.probe.score > best.probe.score:
+            best = standing
+    return Bid(best, best.probe.gamma, best.probe.loss) if best and best.probe else None
 
 
-def _cheapest(standing: Standing, terms: Terms, credit: Credit) -> Bid | None:
-    """Weigh what a length could gain on easy text against what it is expected to lose."""
+def _cheapest(standing: Standing, terms: Terms, credit: Credit) -> Probe | None:
+    """Weigh what a length could gain on easy text against what it is expected to lose.
+
+    Where only a long draft could pay, a short one that cannot still shows if the text is easy.
+    """
     table, chances, draft = terms.table, standing.survival.chances, standing.cost
     easy = max(EASY, chances[0])
-    alive = hoping = hoped = likely = 1.0
-    best: Bid | None = None
+    if best_length((easy,), table, draft, terms.cap).rate < 1.0 + terms.margin:
+        return None
+    alive = hoping = hoped = likely = chance = 1.0
+    best: Probe | None = None
     for gamma in range(1, min(terms.cap, terms.longest, len(table) - 1) + 1):
-        alive *= chances[min(gamma, len(chances)) - 1]
+        chance = chances[gamma - 1] if gamma <= len(chances) else chance
+        alive *= chance
         hoping *= easy
         likely, hoped = likely + alive, hoped + hoping
         cost = draft.call + gamma * draft.token + table[gamma]
-        loss = max(cost * terms.price - likely, 0.0) + standing.reading
+        loss = standing.reading + (lost if (lost := cost * terms.price - likely) > 0.0 else 0.0)
         score = hoped / cost - LOSS_WEIGHT * loss
-        pays = hoped >= cost * (1.0 + terms.margin) and credit.affords(loss)
-        if pays and (best is None or score > best.score):
-            best = Bid(standing, gamma, score, loss)
+        if (best is None or score > best.score) and credit.affords(loss):
+            best = Probe(gamma, score, loss)
     return best
 
 
@@ -92,5 +99,5 @@ def length_probe(
         likely = of_length(best.gamma, chances, table, draft)
         loss = likely.cost * terms.price - likely.tokens
         if best.rate > standing.rate * (1.0 + terms.margin) and credit.affords(loss):
-            return Bid(standing, best.gamma, best.rate, loss)
+            return Bid(standing, best.gamma, loss)
     return None

@@ -23,7 +23,7 @@ from localspec.core.tokens import (
     TokenBuffer,
     Tokens,
     TokenSequence,
-    common_prefix,
+    align,
     sync,
 )
 from localspec.errors import LocalspecError, OptionError
@@ -83,6 +83,7 @@ class _Answer:
     judge: Judge
     history: TokenBuffer
     _notices: list[Notice] = field(default_factory=list)
+    _learning_s: float = 0.0
 
     def __post_init__(self) -> None:
         self._sampler = Sampler(self.options.sampling, self.options.usable, self.options.banned)
@@ -94,8 +95,8 @@ class _Answer:
         clock = self.speculation.clock
         begun = clock()
         before = self.history.view[:-1]
-        reused = common_prefix(self.target.tokens, before)
-        sync(self.target, before, 0)
+        reused = align(self.target, before, 0)
+        self.target.extend(before[reused:], 0)
         for drafter in tuple(self._drafters.values()):
             self._guarded(drafter, partial(drafter.prefill, before))
         return Prefill(len(self.history), reused, clock() - begun)
@@ -117,7 +118,10 @@ class _Answer:
             yield self._notices.pop(0)
 
     def round(self) -> Step:
-        """Do one round: plan, draft, verify, judge, write."""
+        """Do one round: plan, draft, verify, judge, write.
+
+        What learning takes is counted in the next round: it learns from this round's step.
+        """
         clock = self.speculation.clock
         begun = clock()
         position = len(self.history)
@@ -132,16 +136,17 @@ class _Answer:
         verdict = self.judge.judge(Guess(draft.tokens, draft.laws), laws, position)
         step = self._step(draft, verdict, laws, position)
         self._write(step, position)
-        seconds = drafted_at - begun, verified_at - drafted_at, clock() - verified_at
+        done = clock()
         step = replace(
             step,
             baseline=plan.baseline,
-            draft_s=seconds[0],
-            verify_s=seconds[1],
-            other_s=seconds[2],
+            draft_s=drafted_at - begun,
+            verify_s=verified_at - drafted_at,
+            other_s=done - verified_at + self._learning_s,
         )
         self._tell(step)
-        return step
+        self._learning_s = clock() - done
+        return step if self.options.keep_laws else replace(step, laws=None)
 
     def _draft(self, plan: Plan) -> Draft:
         """Ask the planned drafters in turn; the first one that guesses anything is heard."""
@@ -153,6 +158,7 @@ class _Answer:
             limit,
             lambda law, i: self.judge.pick(law, position + i),
             self.speculation.policy.keep_going,
+            self.speculation.policy.worth_looking,
         )
         for i, name in enumerate(plan.order):
             drafter = self._drafters.get(name)
@@ -195,13 +201,14 @@ class _Answer:
             origins=(*(Origin.DRAFT,) * verdict.accepted, Origin.TARGET)[:end],
             position=position,
             drafter=draft.drafter,
+            draft_temperature=draft.temperature,
             drafted=len(draft),
             judged=judged,
             accepted=verdict.accepted,
             cut=len(kept) - end,
             overlaps=tuple(laws(i).overlap(draft.laws[i]) for i in range(judged)),
             guesses=draft.tokens,
-            laws=laws.kept(draft) if self.options.keep_laws else None,
+            laws=laws.kept(draft),
         )
 
     def _write(self, step: Step, position: int) -> None:
@@ -210,7 +217,7 @@ class _Answer:
         self.history.extend(step.tokens)
 
     def _tell(self, step: Step) -> None:
-        """Let policy and drafters learn."""
+        """Let policy and drafters learn; they see the laws, which are not kept unless asked for."""
         self.speculation.policy.observe(step)
         for drafter in tuple(self._drafters.values()):
             self._guarded(drafter, partial(drafter.observe, step))

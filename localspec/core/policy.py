@@ -38,6 +38,10 @@ class Policy(Protocol):
         """Say whether to draw drafted token number `index` (from 0), whose law is known."""
         ...
 
+    def worth_looking(self, index: int) -> bool:
+        """Say whether to pay a draft pass for the law of drafted token number `index`."""
+        ...
+
     def observe(self, step: Step) -> None:
         """Learn from the round."""
         ...
@@ -83,6 +87,10 @@ class FixedPolicy:
 
     def keep_going(self, index: int, law: Distribution) -> bool:
         """Never stop before gamma."""
+        return True
+
+    def worth_looking(self, index: int) -> bool:
+        """Always pay up to gamma."""
         return True
 
     def observe(self, step: Step) -> None:

@@ -5,17 +5,20 @@ Knows counts of rounds and costs in one-row passes. Does not know what is found 
 
 from dataclasses import dataclass
 
-SHORTEST_WAIT = 4
+SHORTEST_WAIT = 3
 LONGEST_WAIT = 512
-RICH_WAIT = 12
+RICH_SHARE = 0.06
 RICH = 1.0
-FIRST_CREDIT = 3.2
+FIRST_CREDIT = 2.6
+KNOWN_CREDIT = 1.2
+ALLOWANCE_FADES = 0.6
 MOST_CREDIT = 6.0
 CREDIT_SHARE = 0.008
 SAVED_SHARE = 0.1
 PLAIN_SHARE = 0.006
 PLAIN_GAPS = (12, 256)
 EARLY = 4
+CLEAR = 2.4
 
 
 @dataclass
@@ -50,9 +53,13 @@ class Backoff:
 
 @dataclass
 class Credit:
-    """What may be lost on probes: a little at first, then a share of the time and of savings."""
+    """What may be lost on probes: a little at first, then a share of the time and of savings.
+
+    `allowance`: what a new answer may lose; less with each answer in which no probe paid.
+    """
 
     balance: float = FIRST_CREDIT
+    allowance: float = FIRST_CREDIT / 2
 
     def earn(self, cost: float, saved: float = 0.0) -> None:
         """Earn with the time that a round took and with what it saved."""
@@ -60,13 +67,25 @@ class Credit:
         self.balance = min(self.balance + earned, MOST_CREDIT)
 
     def spend(self, loss: float) -> None:
-        """Pay for a probe; one that won pays nothing back, so luck buys no more of them."""
+        """Pay for what was lost; a gain pays nothing back, so luck buys no more of it."""
         self.balance -= max(loss, 0.0)
 
-    @property
-    def longest_wait(self) -> int:
-        """Bound the wait between probes: what was saved may be spent on looking more often."""
-        return RICH_WAIT if self.balance > RICH else LONGEST_WAIT
+    def charge(self, loss: float, stake: float, *, stood: bool) -> None:
+        """Pay for a probe: the `stake` it was expected to lose at least, unless all of it stood.
+
+        One that paid makes looking at a new answer worth it again.
+        """
+        self.spend(loss if stood else max(loss, stake))
+        if loss <= 0:
+            self.allowance = FIRST_CREDIT / 2
+
+    def longest_wait(self, stake: float) -> int:
+        """Bound the wait after a probe that was expected to lose `stake`.
+
+        So long that the credit earned in it pays for the next one; where much was saved, shorter.
+        """
+        share = RICH_SHARE if self.balance > RICH else CREDIT_SHARE
+        return min(max(int(stake / share), SHORTEST_WAIT), LONGEST_WAIT)
 
     def affords(self, loss: float) -> bool:
         """Say whether an expected loss is covered."""
@@ -74,14 +93,16 @@ class Credit:
 
     def renew(self) -> None:
         """Allow a little again for a new answer."""
-        self.balance = max(self.balance, FIRST_CREDIT / 2)
+        self.balance = max(self.balance, self.allowance)
+        self.allowance *= ALLOWANCE_FADES
 
 
 @dataclass
 class PlainPasses:
     """Plain passes that keep T(1) fresh, so spaced that they cost 0.6 % of the time.
 
-    The first one is at once, the next four closer, as one sample may be a spike.
+    The first one is at once, the next four closer, as one sample may be a spike, and a calibration
+    wrong; two where drafting pays by so much that neither could hide it.
     """
 
     since: int = -1
@@ -93,8 +114,9 @@ class PlainPasses:
             return True
         low, high = PLAIN_GAPS
         gap = min(max(int((1.0 - 1.0 / rate) / PLAIN_SHARE), low), high)
-        if self.taken <= EARLY:
-            gap = max(gap >> (EARLY + 1 - self.taken), 2)
+        early = EARLY if rate < CLEAR else EARLY // 2
+        if self.taken <= early:
+            gap = max(gap >> (early + 1 - self.taken), 2)
         return self.since >= gap
 
     def observe(self, drafted: int) -> None:

@@ -56,11 +56,13 @@ class Sampler:
     """The transforms of one request over one vocabulary.
 
     `usable`: ids from here on have no text and get probability 0; `banned`: such ids below it.
+    `telling`: greedy laws say by how much the likeliest id won, as a draft's should.
     """
 
     params: SamplingParams
     usable: int | None = None
     banned: tuple[Token, ...] = ()
+    telling: bool = False
 
     def distribution(self, row: Logits, history: Tokens) -> Distribution:
         """Transform one row of logits, given every id before it (drafted ones included).
@@ -70,7 +72,9 @@ class Sampler:
         row = self._adjusted(row[: self.usable], history)
         if self.params.greedy:
             best = int(row.argmax())  # the first NaN, if there is one
-            return point(best) if np.isfinite(row[best]) else _no_law(row)
+            if not np.isfinite(row[best]):
+                return _no_law(row)
+            return point(best, _margin(row, best) if self.telling else None)
         likely = _top_k(row, self.params.top_k) or _whole(row, self.params)
         if not len(likely.ids):
             return _no_law(row)
@@ -115,6 +119,12 @@ class Sampler:
             keep = min(keep, int(np.count_nonzero(logits >= floor)))
         keep = max(keep, 1)
         return ids[:keep], logits[:keep]
+
+
+def _margin(row: Logits, best: Token) -> float:
+    """Give how far the largest logit is above the next."""
+    rest = (part.max() for part in (row[:best], row[best + 1 :]) if len(part))
+    return float(row[best] - max(rest, default=-np.inf))
 
 
 def _no_law(row: Logits) -> NoReturn:

@@ -3,15 +3,17 @@
 Plain records; the decisions are elsewhere.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from localspec.core.probing import Backoff
 from localspec.core.stopping import NOTHING, DraftCost, Outlook, StopRule
 from localspec.core.survival import Survival
+from localspec.core.tokens import Token
 
 ROUND_MEMORY = 0.9
 ENOUGH_ROUNDS = 5.0
+LOOK_AGAIN = 4
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,15 @@ class DrafterFacts:
     `deterministic`: guesses are points, and one call costs the same whatever its length.
     `match` gives the length of the match behind the proposal being made, 0 without one.
     `reads`: it has a cache of its own that must read the history first.
+    `asks`: it asks before each pass if that is worth it, so a limit on its length would be in the
+    way of the moments when it is sure.
     """
 
     name: str
     deterministic: bool = False
     match: Callable[[], float] | None = None
     reads: bool = True
+    asks: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,13 +47,32 @@ class Choice:
     costs_s: float | None = None
     saves_s: float | None = None
 
+    @property
+    def account(self) -> str:
+        """Put the account into words."""
+        if not self.drafter:
+            return "there is no drafter"
+        if self.costs_s is None or self.saves_s is None:
+            return "nothing was measured yet"
+        costs, saves = self.costs_s * 1e3, self.saves_s * 1e3
+        return f"a draft token costs {costs:.1f} ms and saves {saves:.1f} ms"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A length that would teach something, and what it is expected to lose."""
+
+    gamma: int
+    score: float
+    loss: float
+
 
 @dataclass
 class Standing:
     """One drafter's chances, costs and outlook.
 
     `read` ids of the history are in its cache; `reading` is the one-off cost of those that are not,
-    so it is part of what a probe risks, but not of what a round is worth.
+    so it is part of what a probe risks, but not of what a round is worth. `probe` is the cheapest.
     """
 
     facts: DrafterFacts
@@ -59,16 +83,22 @@ class Standing:
     read: int = 0
     reading: float = 0.0
     active: bool = False
+    stale: bool = True
+    probe: "Probe | None" = None
     _tokens: float = 0.0
     _spent: float = 0.0
     _rounds: float = 0.0
     _changes: int = 0
 
     def note(self, tokens: float, cost: float) -> None:
-        """Remember what a round was worth by the chances that were seen in it."""
+        """Remember what a round was worth by the chances that were seen in it.
+
+        The round that showed a change was judged by chances that no longer hold.
+        """
         if self._changes != self.survival.changes:
             self._changes = self.survival.changes
             self._tokens = self._spent = self._rounds = 0.0
+            return
         self._tokens = ROUND_MEMORY * self._tokens + tokens
         self._spent = ROUND_MEMORY * self._spent + cost
         self._rounds = ROUND_MEMORY * self._rounds + 1.0
@@ -78,6 +108,11 @@ class Standing:
         self._tokens *= ROUND_MEMORY
         self._spent *= ROUND_MEMORY
         self._rounds *= ROUND_MEMORY
+
+    @property
+    def settled(self) -> bool:
+        """Say whether what was worked out for it a moment ago will do: nothing was judged since."""
+        return not self.stale and self.backoff.waited % LOOK_AGAIN != 0
 
     @property
     def rate(self) -> float:
@@ -94,9 +129,26 @@ class Standing:
         self.active = active
 
 
+def choice_among(standings: Sequence[Standing], one_s: float | None) -> Choice:
+    """Give the drafter and gamma in use, or the best drafter with gamma 0."""
+    if not standings:
+        return Choice("", 0)
+    best = max(standings, key=lambda it: (it.active, it.rate))
+    outlook = best.outlook
+    gamma = outlook.gamma if best.active else 0
+    if one_s is None or not outlook.gamma:
+        return Choice(best.facts.name, gamma)
+    each_s = one_s / outlook.gamma
+    costs_s, saves_s = (outlook.cost - 1.0) * each_s, (outlook.tokens - 1.0) * each_s
+    return Choice(best.facts.name, gamma, costs_s, saves_s)
+
+
 @dataclass
 class Round:
-    """The round being planned, drafted and judged. `asked` counts laws shown by drafter."""
+    """The round being planned, drafted and judged.
+
+    `asked` counts laws shown by drafter; `declined` are the first guesses that nobody paid for.
+    """
 
     position: int = 0
     table: Sequence[float] = (1.0, 1.0)
@@ -108,6 +160,7 @@ class Round:
     asker: Standing | None = None
     rule: StopRule | None = None
     asked: dict[str, int] = field(default_factory=dict)
+    declined: dict[str, Token] = field(default_factory=dict)
 
     def next_asker(self, point: bool) -> Standing | None:
         """Find who asks: the next in order that can have made a law that is a point, or not."""
@@ -119,3 +172,11 @@ class Round:
             if not silent and (point or not facts.deterministic):
                 return standing
         return None
+
+    def cost(self, drafted: int, standings: Mapping[str, Standing]) -> float:
+        """Give the usual cost of this round, which no spike distorts."""
+        cost = self.table[min(drafted, len(self.table) - 1)]
+        for name, asked in self.asked.items():
+            draft = standings[name].cost
+            cost += draft.call + asked * draft.token
+        return cost

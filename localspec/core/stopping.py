@@ -46,11 +46,14 @@ def best_length(
 
     Shapes: `chances` of acceptance by place, the last one going on; `table` v(1), v(2), ...
     """
-    last, token = len(chances) - 1, draft.token
+    places, token = len(chances), draft.token
+    chance = 1.0
     alive, tokens, cost = 1.0, 1.0, draft.call
     best_rate, best = 0.0, (0, 1.0, 1.0)
     for gamma in range(1, min(cap, len(table) - 1) + 1):
-        alive *= chances[min(gamma - 1, last)]
+        if gamma <= places:
+            chance = chances[gamma - 1]
+        alive *= chance
         tokens += alive
         cost += token
         rate = tokens / (cost + table[gamma])
@@ -100,3 +103,21 @@ class StopRule:
             gain *= follow
             drafting += token
         return False
+
+    def surplus(self, index: int, gain: float, follow: float, *, enough: float) -> float:
+        """Give what going on from token `index`, not the first, is worth at best; 0 for stopping.
+
+        It looks no further than `enough`. Units: tokens. As for `worth`, the pass that gives the
+        law of `index` is not in it.
+        """
+        table, price, token = self.table, self.price, self.token
+        total, drafting, most = 0.0, -table[index], 0.0
+        for rows in range(index + 1, self.cap + 1):
+            total += gain
+            value = total - price * (drafting + table[rows])
+            most = value if value > most else most
+            if most > enough:
+                break
+            gain *= follow
+            drafting += token
+        return most

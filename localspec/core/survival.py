@@ -5,23 +5,27 @@ worth more than the mean. Knows one drafter's history of labels. Does not know c
 """
 
 from dataclasses import dataclass
-from math import exp, log, log1p, sqrt
+from math import exp, log, log1p
 
 from localspec.core.distribution import Distribution
+from localspec.core.habits import EVEN, Habit
 
 PLACES = 4
 MEMORY = 0.995
 PLACE_MEMORY = 0.99
 PLACE_SHRINK = 20.0
 SHIFT = 3.0
-BEYOND_DOUBT = 8.0
+BEYOND_DOUBT = 7.0
 LEAST_COUNT = 8.0
-OLD_WEIGHT = 3.0
+FRESH_WEIGHT = 1.0
 IDLE = 0.99
 SHARP_POINT = (log(1.02 / 0.02), 0.0)
 FIRST_WEIGHTS = (0.3, 0.0, 0.5, 0.0)
 FIRST_PRECISION = (12.0, 8.0, 4.0, 8.0)
 CENTRE = 0.03
+WIDEST = 8.0
+SPREAD_MEMORY = 0.05
+LITTLE = 0.1
 SOFTEN = 0.01
 
 Features = tuple[float, float, float, float]
@@ -40,6 +44,8 @@ def features(law: Distribution, match: float, alive: float) -> Features:
     """
     if law.is_point:
         sharp, spread = SHARP_POINT
+        if law.margin is not None:
+            sharp = min(law.margin, WIDEST)
     else:
         probs = law.probs
         top = float(probs[probs.argmax()])
@@ -77,10 +83,14 @@ class _Alarm:
 
 
 class Survival:
-    """Chances of acceptance of one drafter's tokens, from Beta(1, 1) on."""
+    """Chances of acceptance of one drafter's tokens, from Beta(1, 1) or an older habit on.
 
-    def __init__(self) -> None:
-        self._hits, self._count = 1.0, 2.0
+    `spread`: how far laws and matches move a chance from its place's mean, in logits.
+    """
+
+    def __init__(self, habit: Habit = EVEN) -> None:
+        self._hits, self._count = habit.mean * habit.weight, habit.weight
+        self._seen_hits = self._seen = 0.0
         self._place_hits = [0.0] * PLACES
         self._place_count = [0.0] * PLACES
         self._alarms = (_Alarm(SHIFT), _Alarm(-SHIFT))
@@ -90,9 +100,8 @@ class Survival:
         self._centre: list[float] | None = None
         self._looks: list[tuple[Features | None, float]] = []
         self.chances = [0.5] * PLACES
-        for alarm in self._alarms:
-            alarm.watch(0.0)
-        self._logits = [0.0] * PLACES
+        self._refresh()
+        self.spread = 0.0
         self.alive = 1.0
         self.expected = 1.0
 
@@ -102,15 +111,9 @@ class Survival:
         return self._hits / self._count
 
     @property
-    def deviation(self) -> float:
-        """Give the standard deviation of the mean, as for a Beta law."""
-        mean = self.mean
-        return sqrt(mean * (1.0 - mean) / (self._count + 1.0))
-
-    @property
-    def count(self) -> float:
-        """Give how many labels the mean rests on, old ones counting less."""
-        return self._count
+    def habit(self) -> Habit:
+        """Give the mean of all labels seen here, none forgotten."""
+        return Habit(self._seen_hits / max(self._seen, 1.0), self._seen)
 
     def begin(self) -> None:
         """Start a round."""
@@ -121,21 +124,30 @@ class Survival:
     def look(self, index: int, law: Distribution, match: float) -> float:
         """Give the chance of drafted token `index` before it is drawn; remember why.
 
-        A point without a match, as of a greedy model, tells nothing: then it is the place's mean.
+        A point without a match and a margin tells nothing: then it is the place's mean.
         """
-        if not match and law.is_point:
+        if not match and law.is_point and law.margin is None:
             chance = self.chances[min(index, PLACES - 1)]
             self._looks.append((None, chance))
             return chance
         seen = features(law, match, self.alive)
-        score = self._logits[min(index, PLACES - 1)]
+        score = _logit(self.chances[min(index, PLACES - 1)])
         if self._centre is not None:
             (w0, w1, w2, w3), (c0, c1, c2, c3) = self._weights, self._centre
             shift = w0 * (seen[0] - c0) + w1 * (seen[1] - c1) + w2 * (seen[2] - c2)
-            score += min(max(shift + w3 * (seen[3] - c3), -4.0), 4.0)
+            shift = min(max(shift + w3 * (seen[3] - c3), -4.0), 4.0)
+            self.spread += SPREAD_MEMORY * (abs(shift) - self.spread)
+            score += shift
         chance = 1.0 / (1.0 + exp(-score))
         self._looks.append((seen, chance))
         return chance
+
+    def outlooks(self, index: int) -> tuple[float, ...]:
+        """Give equally likely chances of token `index` before its law is known."""
+        if self.spread < LITTLE:
+            return (self.chances[min(index, PLACES - 1)],)
+        logit = _logit(self.chances[min(index, PLACES - 1)])
+        return tuple(1.0 / (1.0 + exp(-logit - away)) for away in (self.spread, -self.spread))
 
     def drawn(self, chance: float) -> None:
         """Note that the token looked at last was drawn."""
@@ -157,6 +169,8 @@ class Survival:
             self._count *= IDLE
 
     def _count_label(self, place: int, label: float) -> None:
+        self._seen_hits += label
+        self._seen += 1.0
         self._hits = MEMORY * self._hits + label
         self._count = MEMORY * self._count + 1.0
         self._place_hits[place] = PLACE_MEMORY * self._place_hits[place] + label
@@ -166,10 +180,9 @@ class Survival:
                 self._forget(alarm)
 
     def _forget(self, alarm: "_Alarm") -> None:
-        """Start again from the labels since the change, and a little of the old mean."""
+        """Start again from the labels since the change: the old mean is what they disproved."""
         self.changes += 1
-        kept = OLD_WEIGHT * self.mean
-        self._hits, self._count = kept + alarm.hits, OLD_WEIGHT + alarm.count
+        self._hits, self._count = 0.5 * FRESH_WEIGHT + alarm.hits, FRESH_WEIGHT + alarm.count
         self._place_hits = [0.0] * PLACES
         self._place_count = [0.0] * PLACES
         for each in self._alarms:
@@ -198,6 +211,4 @@ class Survival:
             alarm.watch(_logit(mean))
         for place in range(PLACES):
             hits = self._place_hits[place] + PLACE_SHRINK * mean
-            chance = hits / (self._place_count[place] + PLACE_SHRINK)
-            self.chances[place] = chance
-            self._logits[place] = _logit(chance)
+            self.chances[place] = hits / (self._place_count[place] + PLACE_SHRINK)

@@ -184,9 +184,20 @@ def by_drafter(steps: Iterable[Step]) -> dict[str, "Account"]:
     return accounts
 
 
+def shares_of_saving(tally: Tally) -> dict[str, float]:
+    """Give each drafter's part of the seconds saved; empty where nothing was saved.
+
+    A drafter that cost more than it gave has a negative part; the parts sum to 1.
+    """
+    plain_s = tally.baseline.seconds
+    saved = {name: it.saved_s(plain_s) or 0.0 for name, it in by_drafter(tally.steps).items()}
+    whole = sum(saved.values())
+    return {name: value / whole for name, value in saved.items()} if whole > 0 else {}
+
+
 @dataclass
 class Account:
-    """What one drafter did, and what it cost."""
+    """What one drafter did, and what it cost. `temperature`: of its last draft."""
 
     rounds: int = 0
     drafted: int = 0
@@ -195,6 +206,7 @@ class Account:
     emitted: int = 0
     draft_s: float = 0.0
     seconds: float = 0.0
+    temperature: float = 1.0
 
     def add(self, step: Step) -> None:
         """Fold a round of this drafter in."""
@@ -205,8 +217,13 @@ class Account:
         self.emitted += len(step.tokens)
         self.draft_s += step.draft_s
         self.seconds += step.seconds
+        self.temperature = step.draft_temperature
 
     @property
     def acceptance_rate(self) -> float | None:
         """Give accepted / judged of this drafter."""
         return self.accepted / self.judged if self.judged else None
+
+    def saved_s(self, plain_s: float | None) -> float | None:
+        """Give the seconds its rounds saved, at `plain_s` seconds for a plain token."""
+        return None if plain_s is None else self.emitted * plain_s - self.seconds

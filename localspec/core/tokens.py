@@ -88,12 +88,20 @@ def common_prefix(left: Tokens, right: Tokens) -> int:
     return first if shortest and differs[first] else shortest
 
 
+def align(sequence: TokenSequence, history: Tokens, rows: int) -> int:
+    """Take back what a cache holds beyond the common prefix; give the length that stays.
+
+    At least the last `rows` ids of the history are left to be read.
+    """
+    keep = min(common_prefix(sequence.tokens, history), len(history) - rows)
+    return sequence.rewind(keep) if keep < len(sequence.tokens) else keep
+
+
 def sync(sequence: TokenSequence, history: Tokens, rows: int) -> Logits:
     """Bring a cache to `history` with the least work; give the last `rows` rows of logits.
 
     Rewinds to the common prefix and extends by the rest. The pending token, the roll-back after a
     rejection, an edited or interrupted turn and a dropped bonus token are all this one case.
     """
-    keep = min(common_prefix(sequence.tokens, history), len(history) - rows)
-    kept = sequence.rewind(keep) if keep < len(sequence.tokens) else keep
+    kept = align(sequence, history, rows)
     return sequence.extend(history[kept:], rows)

@@ -112,7 +112,7 @@ class HeadDrafter:
                 break
             tokens.append(request.pick(law, len(tokens)))
             laws.append(law)
-            if len(tokens) == limit:
+            if len(tokens) == limit or not request.worth_looking(len(tokens)):
                 break
             seen.extend(tokens[-1:])
             row = self.head.step(tokens[-1])

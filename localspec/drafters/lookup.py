@@ -45,6 +45,12 @@ class LookupDrafter:
         """Give the length of the match behind the last proposal, 0 without one."""
         return self.match.length if self.match else 0
 
+    @property
+    def evidence(self) -> float:
+        """Give the match's length, less where other places with it go on differently; 0 without."""
+        match = self.match
+        return match.length * match.votes / max(match.candidates, 1) if match else 0.0
+
     def prefill(self, history: Tokens) -> None:
         """Index the history: only what changed since the last call is touched."""
         kept = common_prefix(self._history.view, history)
@@ -57,6 +63,8 @@ class LookupDrafter:
         """Copy at most `request.limit` ids from the place the history's end was found."""
         self.prefill(history)
         self.match = self._index.find()
+        if self.match and self._copied(self.match.start, []) in self._index.breaks:
+            self.match = None  # it is as good as none: nobody is asked about its guess
         if self.match is None:
             return NO_DRAFT
         tokens: list[Token] = []

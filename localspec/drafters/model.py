@@ -7,6 +7,7 @@ from localspec.core.distribution import Distribution
 from localspec.core.draft import NO_DRAFT, Draft, DraftRequest
 from localspec.core.events import Step
 from localspec.core.sampling import Sampler
+from localspec.core.tempering import DraftTemperature, tempered
 from localspec.core.tokens import Token, TokenBuffer, Tokens, TokenSequence, sync
 
 
@@ -14,15 +15,23 @@ class ModelDrafter:
     """Draft from a model of its own, with the sampler that the target's law goes through too.
 
     The sampler's `usable` must not exceed the target's, so that no id is guessed which the target
-    does not have.
+    does not have. With a `heat` the laws are tempered as the judged rows teach.
     """
 
     name: str
 
-    def __init__(self, sequence: TokenSequence, sampler: Sampler, *, name: str = "model") -> None:
+    def __init__(
+        self,
+        sequence: TokenSequence,
+        sampler: Sampler,
+        *,
+        name: str = "model",
+        heat: DraftTemperature | None = None,
+    ) -> None:
         self.name = name
         self.sequence = sequence
         self.sampler = sampler
+        self.heat = heat
 
     def prefill(self, history: Tokens) -> None:
         """Read the prompt, if it fits the draft's context."""
@@ -35,17 +44,22 @@ class ModelDrafter:
         if limit <= 0:
             return NO_DRAFT
         seen = TokenBuffer(history)
+        heat = self.heat.value if self.heat else 1.0
         tokens: list[Token] = []
         laws: list[Distribution] = []
         while len(tokens) < limit:
+            if tokens and not request.worth_looking(len(tokens)):
+                break
             row = sync(self.sequence, seen.view, 1)[-1]
-            law = self.sampler.distribution(row, seen.view)
+            law = tempered(self.sampler.distribution(row, seen.view), heat)
             if not request.keep_going(len(tokens), law):
                 break
             tokens.append(request.pick(law, len(tokens)))
             laws.append(law)
             seen.extend(tokens[-1:])
-        return Draft(tuple(tokens), tuple(laws))
+        return Draft(tuple(tokens), tuple(laws), temperature=heat)
 
     def observe(self, step: Step) -> None:
-        """Learn nothing: the next `sync` repairs the cache."""
+        """Learn how sharp the laws should be; the next `sync` repairs the cache."""
+        if self.heat and step.laws and step.drafter == self.name:
+            self.heat.learn(step.laws, step.judged, step.draft_temperature)

@@ -16,9 +16,10 @@ from localspec.core.tokens import Logits, TokenBuffer, Tokens
 from localspec.engine import library, log
 from localspec.engine.batch import Batch
 from localspec.engine.features import Tap
+from localspec.engine.forgetting import Cache, Forgetting, Way, prove
 from localspec.engine.interrupt import abortable
 from localspec.engine.model import Interrupted, Model
-from localspec.engine.shape import ContextOptions, create
+from localspec.engine.shape import ContextOptions, create, window_of
 from localspec.errors import LocalspecError
 
 _ABORTED = 2
@@ -60,7 +61,10 @@ class Context:
         self.max_rows = width if self._strict else min(options.max_rows, width)
         self._bind()
         model.attach(self)
-        self.can_rewind = self._probe_rewind()
+        cache = Cache(self.handle, self._memory, window_of(model, options), options.rollback)
+        self.forgetting = Forgetting(cache)
+        self.forgetting.ways = prove(self)
+        self.engine_s, self.passes = 0.0, 0
 
     def _bind(self) -> None:
         binding = library.load()
@@ -89,6 +93,11 @@ class Context:
         """Give the number of ids the cache can hold."""
         return self.options.n_ctx
 
+    @property
+    def way(self) -> Way:
+        """Give the way in which this cache takes tokens back, as proven when it was made."""
+        return self.forgetting.way
+
     def extend(self, tokens: Tokens, rows: int) -> Logits:
         """Decode `tokens` after those held; give the last `rows` rows of logits.
 
@@ -106,17 +115,15 @@ class Context:
             return self._passes(tokens, rows)
 
     def rewind(self, length: int) -> int:
-        """Drop everything from `length` on; give the length kept, 0 where only all can go."""
+        """Drop everything from `length` on; give the length kept, less where the cache needs it."""
         if length >= len(self._tokens):
             return len(self._tokens)
         length = min([length, *(tap.reach(length) for tap in self._taps)])
         before = perf_counter()
-        if length <= 0 or not self._forget_from(length):
-            library.load().llama_memory_clear(self._memory, False)
-            length = 0
-        self._tokens.truncate(length)
+        kept = self.forgetting.rewind(length)
+        self._tokens.truncate(kept)
         self.engine_s += perf_counter() - before
-        return length
+        return kept
 
     def close(self) -> None:
         """Free the cache."""
@@ -156,12 +163,15 @@ class Context:
         return self.cancel is not None and self.cancel.is_set()
 
     def _passes(self, tokens: Tokens, rows: int) -> Logits:
+        settled = self.forgetting.settled(len(tokens), rows)
+        for start, end in _slices(settled, 0, self._batch.size):
+            self._pass(tokens[start:end], 0)
+        tokens = tokens[settled:]
         for start, end in _slices(len(tokens), rows, self._batch.size):
-            if end < len(tokens):
-                self._pass(tokens[start:end], 0)
-            else:
-                return self._pass(tokens[start:end], rows)
-        raise AssertionError("unreachable: the last slice ends at the end")
+            logits = self._pass(tokens[start:end], rows if end == len(tokens) else 0)
+        if rows == 0:
+            self.forgetting.after_prompt(len(self._tokens))
+        return logits
 
     def _pass(self, tokens: Tokens, rows: int) -> Logits:
         """Decode one batch; whatever interrupts it, cache and `tokens` agree afterwards."""
@@ -174,6 +184,7 @@ class Context:
             tap.before(len(tokens), rows)
         before = perf_counter()
         try:
+            self.forgetting.before_pass(len(self._tokens), rows)
             code = self._decode(handle, self._batch.native)
             self._synchronize(handle)
             if code:
@@ -181,6 +192,7 @@ class Context:
             if self._strict:
                 self._remove(self._memory, 1, -1, -1)
             self._tokens.extend(tokens)
+            self.forgetting.after_pass(len(tokens))
             for tap in self._taps:
                 tap.after(len(self._tokens) - len(tokens), len(tokens))
         except BaseException:
@@ -214,29 +226,9 @@ class Context:
 
     def _repair(self) -> None:
         """Make the cache hold exactly `tokens` again."""
-        held = len(self._tokens)
         if self._strict:
             self._remove(self._memory, 1, -1, -1)
-        if held == 0 or not self._remove(self._memory, 0, held, -1):
-            library.load().llama_memory_clear(self._memory, False)
-            self._tokens.truncate(0)
-
-    def _forget_from(self, length: int) -> bool:
-        if not self._remove(self._memory, 0, length, -1):
-            return False
-        if self.options.swa_full or not self.model.n_swa:
-            return True
-        # A slid window has lost what lies before it: the next token would see too little.
-        first = library.load().llama_memory_seq_pos_min(self._memory, 0)
-        return bool(0 <= first <= max(0, length - self.model.n_swa))
-
-    def _probe_rewind(self) -> bool:
-        """Decode two tokens and take one back: the only sure way to know."""
-        self.extend(np.zeros(2, np.int32), 0)
-        kept = self.rewind(1)
-        self.rewind(0)
-        self.engine_s, self.passes = 0.0, 0
-        return kept == 1
+        self._tokens.truncate(self.forgetting.repair(len(self._tokens)))
 
 
 def _slices(count: int, rows: int, size: int) -> Iterator[tuple[int, int]]:
@@ -246,7 +238,8 @@ def _slices(count: int, rows: int, size: int) -> Iterator[tuple[int, int]]:
         end = min(start + size, count - rows)
         yield start, end
         start = end
-    yield start, count
+    if count > start:
+        yield start, count
 
 
 def _borrow(address: int, rows: int, columns: int) -> NDArray[np.float32]:

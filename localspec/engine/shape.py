@@ -4,10 +4,11 @@ Knows what llama.cpp must be told so that no later pass can exceed it. Does not 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from localspec.engine import library, log
+from localspec.engine.checkpoints import MOST_BYTES
 from localspec.engine.model import Model
 from localspec.engine.threads import default_threads
 from localspec.errors import OptionError, PairRefused
@@ -23,13 +24,28 @@ _FLASH = {"auto": -1, "off": 0, "on": 1}
 
 
 @dataclass(frozen=True)
+class Rollback:
+    """What a cache that cannot just remove its end keeps, so that tokens can be taken back.
+
+    `snapshots` states of the last tokens lie beside the state itself, where the engine can do so.
+    `guessing` says that the sequence reads its own guesses one by one, as a draft model does.
+    `on_device` leaves copies of the state where it is; None does so if there are devices.
+    """
+
+    snapshots: int = 0
+    guessing: bool = False
+    checkpoint_bytes: int = MOST_BYTES
+    on_device: bool | None = None
+
+
+@dataclass(frozen=True)
 class ContextOptions:
     """The shape of a context.
 
     `max_rows` is the most rows of logits one pass may be asked for. `strict_rows` makes every pass
     exactly that wide, so that the logits depend on the history alone. `swa_full` keeps a
     sliding-window model's whole history, which costs as much memory as a model without a window
-    and makes every rewind exact; without it a rewind beyond the window empties the cache.
+    and makes every rewind exact; without it a rewind beyond the window goes back to a copy.
     """
 
     n_ctx: int
@@ -43,6 +59,7 @@ class ContextOptions:
     offload_kqv: bool = True
     swa_full: bool = True
     flash_attention: Literal["auto", "on", "off"] = "auto"
+    rollback: Rollback = field(default_factory=Rollback)
 
 
 def strict_width(rows: int) -> int:
@@ -63,7 +80,7 @@ def create(
     Raises: OptionError for options that contradict the model, PairRefused when the engine cannot.
     """
     _check_options(model, options)
-    params = _params(options, width)
+    params = _params(model, options, width)
     for name, value in (others or {}).items():
         setattr(params, name, value)
     with log.captured() as lines:
@@ -98,7 +115,7 @@ def _check_options(model: Model, options: ContextOptions) -> None:
         raise OptionError(f"{model.path.name} keeps a state, so its passes have no strict width")
 
 
-def _params(options: ContextOptions, width: int) -> Any:
+def _params(model: Model, options: ContextOptions, width: int) -> Any:
     binding = library.load()
     params = binding.llama_context_default_params()
     threads = options.threads or default_threads()
@@ -114,12 +131,18 @@ def _params(options: ContextOptions, width: int) -> Any:
     params.type_k = _cache_type(options.kv_type_k)
     params.type_v = _cache_type(options.kv_type_v)
     params.flash_attn_type = _FLASH[options.flash_attention]
-    params.offload_kqv, params.swa_full, params.no_perf = (
-        options.offload_kqv,
-        options.swa_full,
-        True,
-    )
+    params.offload_kqv, params.no_perf = options.offload_kqv, True
+    params.swa_full = not window_of(model, options)
+    params.n_rs_seq = options.rollback.snapshots
     return params
+
+
+def window_of(model: Model, options: ContextOptions) -> int:
+    """Give the length of a window that slides in a short cache; 0 when all of it is kept.
+
+    A hybrid's is always kept whole: the engine does not say what such a window has lost.
+    """
+    return 0 if options.swa_full or model.is_hybrid else model.n_swa
 
 
 def _cache_type(name: str) -> int:

@@ -12,6 +12,7 @@ from time import perf_counter
 from localspec.core.sampling import Sampler
 from localspec.drafters.model import ModelDrafter
 from localspec.engine import Context, ContextOptions, Model, ModelOptions
+from localspec.engine.shape import Rollback
 from localspec.measure.arms import Kind
 from localspec.measure.costs import Costs, Survey, measure_draft
 from localspec.measure.heads import heads_at_hand
@@ -112,7 +113,12 @@ def check_draft(bench: Bench, path: Path) -> Candidate:
     Raises: PairRefused when it cannot be loaded.
     """
     own = bench.runtime.settings
-    options = replace(bench.runtime.loaded.target.options, max_rows=1, strict_rows=None)
+    options = replace(
+        bench.runtime.loaded.target.options,
+        max_rows=1,
+        strict_rows=None,
+        rollback=Rollback(guessing=True),
+    )
     placement = ModelOptions(own.draft.gpu_layers, own.draft.device)
     with Model.load(path, placement) as model, Context(model, _draft_options(options, bench)) as it:
         sampler = _sampler(bench, model)

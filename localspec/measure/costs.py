@@ -152,10 +152,7 @@ def _time_pass(
     sequence: TokenSequence, text: Tokens, shape: tuple[int, int], clock: Clock
 ) -> float:
     context, rows = shape
-    if len(sequence.tokens) > context:
-        sequence.rewind(context)
-    if len(sequence.tokens) != context:
-        sync(sequence, text[:context], 0)
+    sync(sequence, text[:context], 0)
     begun = clock()
     sequence.extend(text[context : context + rows], rows)
     seconds = clock() - begun

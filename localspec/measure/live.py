@@ -83,13 +83,12 @@ class LiveRunner:
         target = self.runtime.loaded.target
         context = min(PROBE_CONTEXT, len(self.probe_text) - 1, target.capacity - 2)
         self.reset()
-        sync(target, self.probe_text[:context], 0)
         taken = []
         for _ in range(PROBES):
+            sync(target, self.probe_text[:context], 0)
             begun = perf_counter()
             target.extend(self.probe_text[context : context + 1], 1)
             taken.append(perf_counter() - begun)
-            target.rewind(context)
         return float(np.median(taken))
 
     def top_two_gap(self, slot: Slot, tokens: Sequence[int]) -> float | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from localspec.errors import OptionError, PairRefused
 from localspec.pairs.ggml_types import GGML_TYPES, TYPE_NAMES, GgmlType, row_bytes
 from localspec.pairs.header import Header, TensorInfo
-from localspec.pairs.shape import Layer, layers_of, window_of
+from localspec.pairs.shape import SNAPSHOTS, Layer, layers_of, window_of
 
 CELL_STEP = 256
 SMALLEST_CONTEXT = 512
@@ -24,7 +24,11 @@ REPACKED_ARM = frozenset({"Q4_0", "Q4_K", "Q5_K", "Q6_K", "Q8_0", "IQ4_NL", "MXF
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How a model is to be loaded; `rows` is the most rows of logits a pass may give."""
+    """How a model is to be loaded; `rows` is the most rows of logits a pass may give.
+
+    `snapshots` are states of the last tokens kept beside the state, `copies` the most bytes that
+    copies of it may take; both so that guesses can be taken back.
+    """
 
     n_ctx: int
     kv_type_k: str = "f16"
@@ -32,11 +36,15 @@ class Load:
     n_batch: int = 512
     rows: int = 32
     swa_full: bool = True
+    snapshots: int = 0
+    copies: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
     """The parts of a model's memory, in bytes.
+
+    `rollback` is what is kept beside the cache so that guesses can be taken back.
 
     `superseded` are pages of the file whose repacked copies are used instead: they are resident
     right after loading, and the system takes them back when it needs them.
@@ -47,11 +55,12 @@ class Memory:
     kv: int
     compute: int
     superseded: int = 0
+    rollback: int = 0
 
     @property
     def total(self) -> int:
         """Give what must be there while the model runs."""
-        return self.weights + self.vocabulary + self.kv + self.compute
+        return self.weights + self.vocabulary + self.kv + self.compute + self.rollback
 
     @property
     def resident(self) -> int:
@@ -71,6 +80,7 @@ def estimate(header: Header, load: Load, repacked: frozenset[str] | None = None)
         kv=kv_bytes(header, load),
         compute=compute_bytes(header, load),
         superseded=superseded,
+        rollback=rollback_bytes(header, load),
     )
 
 
@@ -115,14 +125,38 @@ def kv_bytes(header: Header, load: Load) -> int:
 
 
 def layer_kv_bytes(layer: Layer, window: int, load: Load) -> int:
-    """Say what the cache of one block takes."""
-    if layer.state:
-        return 4 * layer.state
+    """Say what the cache of one block takes, without what is kept for taking back."""
     cells = _padded(load.n_ctx)
     if layer.windowed and not load.swa_full:
         cells = min(cells, _padded(window + load.n_batch))
+    return 4 * layer.state + cells * _row_bytes(layer, load)
+
+
+def _row_bytes(layer: Layer, load: Load) -> int:
+    """Say what one block keeps of one id."""
     keys = row_bytes(cache_type(load.kv_type_k), layer.keys)
-    return cells * (keys + row_bytes(cache_type(load.kv_type_v), layer.values))
+    return keys + row_bytes(cache_type(load.kv_type_v), layer.values)
+
+
+def rollback_bytes(header: Header, load: Load) -> int:
+    """Say what snapshots and copies take beside the cache."""
+    return load.snapshots * snapshot_bytes(header) + load.copies
+
+
+def snapshot_bytes(header: Header) -> int:
+    """Say what one more state of every block takes; 0 where the engine keeps only one."""
+    return _states(header) if header.arch in SNAPSHOTS else 0
+
+
+def partial_bytes(header: Header, load: Load) -> int:
+    """Say what a copy of all that cannot be removed takes: states, and what a short window sees."""
+    slid = [] if load.swa_full else [each for each in layers_of(header) if each.windowed]
+    rows = sum(_row_bytes(layer, load) for layer in slid)
+    return _states(header) + min(window_of(header), load.n_ctx) * rows
+
+
+def _states(header: Header) -> int:
+    return 4 * sum(layer.state for layer in layers_of(header))
 
 
 def cache_type(name: str) -> GgmlType:

@@ -144,7 +144,7 @@ def _layer_costs(header: Header, load: Load) -> list[int]:
     blocks = header.number("{arch}.block_count") or len(layers)
     costs = [0] * (blocks + 1)
     for block, layer in enumerate(layers):
-        costs[block] = layer_kv_bytes(layer, window, load)
+        costs[block] = layer_kv_bytes(layer, window, load) + 4 * layer.state * load.snapshots
     for tensor in header.tensors:
         prefix, _, rest = tensor.name.partition(".")
         number = rest.partition(".")[0]

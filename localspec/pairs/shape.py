@@ -15,6 +15,15 @@ from localspec.pairs.kinds import mtp_layers
 WINDOW_PERIODS = {"gemma2": 2, "gemma3": 6, "gemma3n": 5, "gpt-oss": 2, "cohere2": 4, "olmo2": 4}
 MAX_BLOCKS = 4096  # far above any real model, and few enough to list
 ATTENTION_PERIODS = {"qwen35": 4, "qwen35moe": 4, "qwen3next": 4}
+# A field of any of these names means that some blocks keep a state.
+STATES = ("ssm.state_size", "wkv.head_size", "shortconv.l_cache", "kda.head_dim")
+# Architectures whose every block attends and keeps a state.
+BOTH = frozenset({"falcon-h1"})
+# Architectures for which the engine can keep the states of the last tokens beside the state.
+SNAPSHOTS = frozenset(
+    {"kimi-k3", "qwen35", "qwen35moe", "qwen4exp", "deepseek4", "glm5-next", "nemotron_h"}
+    | {"nemotron_h_moe", "lfm2", "lfm2moe", "bailingmoe3"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +59,13 @@ def _count_of_blocks(header: Header) -> int:
 
 
 def _layer(header: Header, heads: int, windowed: bool, recurrent: bool) -> Layer:
-    if recurrent:
-        return Layer(0, 0, state=_state(header))
+    state = _state(header) if recurrent else 0
+    if recurrent and header.arch not in BOTH:
+        return Layer(0, 0, state=state)
     keys, values = _lengths(header, windowed)
     # With latent attention the values are a view of the keys.
     latent = header.number("{arch}.attention.key_length_mla") is not None
-    return Layer(keys * heads, 0 if latent else values * heads, windowed)
+    return Layer(keys * heads, 0 if latent else values * heads, windowed, state)
 
 
 def _lengths(header: Header, windowed: bool) -> tuple[int, int]:
@@ -99,20 +109,35 @@ def _windowed(header: Header, blocks: int) -> list[bool]:
 
 
 def _recurrent(header: Header, blocks: int) -> list[bool]:
-    if not header.number("{arch}.ssm.state_size"):
+    if not any(header.number(f"{{arch}}.{key}") for key in STATES):
         return [False] * blocks
+    if header.arch in BOTH:
+        return [True] * blocks
     key = "{arch}.full_attention_interval"
     period = header.number(key) or ATTENTION_PERIODS.get(header.arch)
     if period:
         return [(block + 1) % period != 0 for block in range(blocks)]
     # Hybrids say which blocks attend by giving the others no heads; pure recurrent ones have none.
     heads = _per_layer(header, "{arch}.attention.head_count_kv", blocks) or [0] * blocks
+    if header.arch.startswith("nemotron_h"):  # where blocks of feed-forward alone have none either
+        wide = _per_layer(header, "{arch}.feed_forward_length", blocks) or [0] * blocks
+        heads = [count + width for count, width in zip(heads, wide, strict=True)]
     return [count == 0 for count in heads]
 
 
 def _state(header: Header) -> int:
-    size = header.number("{arch}.ssm.state_size") or 0
-    inner = header.number("{arch}.ssm.inner_size") or 0
-    groups = header.number("{arch}.ssm.group_count") or 0
-    history = max((header.number("{arch}.ssm.conv_kernel") or 1) - 1, 0)
-    return history * (inner + 2 * groups * size) + size * inner
+    """Count the numbers of one block's state, as the engine lays it out."""
+
+    def number(key: str) -> int:
+        return header.number(f"{{arch}}.{key}") or 0
+
+    width, kernel = number("embedding_length"), max(number("ssm.conv_kernel") - 1, 0)
+    if head := number("wkv.head_size"):
+        return width * (number("token_shift_count") or 2) + width * head
+    if cache := number("shortconv.l_cache"):
+        return width * (cache - 1)
+    if head := number("kda.head_dim"):
+        heads = _first(header, "{arch}.attention.head_count")
+        return 3 * (kernel or 3) * heads * head + head * head * heads
+    size, inner = number("ssm.state_size"), number("ssm.inner_size")
+    return kernel * (inner + 2 * number("ssm.group_count") * size) + size * inner

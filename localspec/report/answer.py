@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from localspec.core.events import FinishReason, Step
-from localspec.core.tally import Tally, acceptance_by_position
+from localspec.core.tally import Tally, acceptance_by_position, by_drafter, shares_of_saving
 from localspec.report.documents import (
+    AccountInfo,
     BaselineInfo,
     ChatDocument,
     Counts,
@@ -54,6 +55,7 @@ def chat_document(facts: AnswerFacts, tally: Tally) -> ChatDocument:
         tokens_per_s=tally.tokens_per_s,
         baseline=_baseline(tally),
         speedup=_speedup(tally),
+        accounts=_accounts(tally),
         notes=list(facts.notes),
     )
 
@@ -67,6 +69,7 @@ def event_document(step: Step, *, index: int, texts: Sequence[str]) -> EventDocu
         origins=_origins(step.origins),
         texts=list(texts),
         drafter=step.drafter,
+        draft_temperature=step.draft_temperature,
         drafted=step.drafted,
         judged=step.judged,
         accepted=step.accepted,
@@ -92,6 +95,29 @@ def _counts(tally: Tally) -> Counts:
         accepted=tally.accepted,
         cut=tally.cut,
     )
+
+
+def _accounts(tally: Tally) -> list[AccountInfo]:
+    """Say for each drafter what it did and what part of the saving is its own."""
+    shares = shares_of_saving(tally)
+    plain_s = tally.baseline.seconds
+    return [
+        AccountInfo(
+            drafter=name,
+            rounds=it.rounds,
+            drafted=it.drafted,
+            judged=it.judged,
+            accepted=it.accepted,
+            emitted=it.emitted,
+            acceptance_rate=it.acceptance_rate,
+            draft_s=it.draft_s,
+            seconds=it.seconds,
+            saved_s=it.saved_s(plain_s),
+            share_of_saving=shares.get(name),
+            draft_temperature=it.temperature,
+        )
+        for name, it in sorted(by_drafter(tally.steps).items())
+    ]
 
 
 def _timing(tally: Tally, load_s: float) -> Timing:

@@ -64,6 +64,28 @@ class Interval(Shape):
     high: float | None = None
 
 
+class AccountInfo(Shape):
+    """One drafter's own account: of the rounds in which its guess was judged.
+
+    `saved_s`: its tokens at the plain speed, less the seconds of its rounds; null without a
+    baseline. `share_of_saving`: its part of all that was saved; null where nothing was.
+    `draft_temperature`: s of its last draft, drawn from q^(1/s).
+    """
+
+    drafter: str
+    rounds: int
+    drafted: int
+    judged: int
+    accepted: int
+    emitted: int
+    acceptance_rate: float | None
+    draft_s: float
+    seconds: float
+    saved_s: float | None
+    share_of_saving: float | None
+    draft_temperature: float
+
+
 class ChatDocument(Shape):
     """One answer."""
 
@@ -85,6 +107,7 @@ class ChatDocument(Shape):
     tokens_per_s: float | None
     baseline: BaselineInfo | None
     speedup: Interval | None
+    accounts: list[AccountInfo] = []
     notes: list[str] = []
 
 
@@ -100,6 +123,7 @@ class EventDocument(Shape):
     origins: list[Origin]
     texts: list[str]
     drafter: str
+    draft_temperature: float = 1.0
     drafted: int
     judged: int
     accepted: int

@@ -31,7 +31,11 @@ class DraftsDocument(Shape):
 
 
 class ModelFacts(Shape):
-    """One model of a pair; `path` is null when it is not here."""
+    """One model of a pair; `path` is null when it is not here.
+
+    `rollback` says what its cache keeps so that guesses can be taken back; null where it just
+    removes them, or where the file is not here.
+    """
 
     role: Literal["target", "draft"]
     source: str
@@ -42,6 +46,7 @@ class ModelFacts(Shape):
     gated: bool
     unverified: bool
     path: str | None
+    rollback: str | None = None
 
 
 class PairDocument(Shape):

@@ -17,7 +17,7 @@ from time import perf_counter
 import numpy as np
 
 from localspec.core.cost_curve import CostPoint, CostSeed
-from localspec.core.tokens import TokenSequence
+from localspec.core.tokens import TokenSequence, sync
 from localspec.engine.library import engine_version
 from localspec.runtime.folders import cache_dir, short_name
 from localspec.runtime.loading import Loaded
@@ -34,8 +34,9 @@ Clock = Callable[[], float]
 def calibrate(loaded: Loaded, *, clock: Clock = perf_counter) -> CostSeed:
     """Measure passes of several widths at a short context, and a drafted token.
 
-    Widths take turns, so that a slow moment hits them all; it stops early when the budget of
-    seconds is spent. Leaves both caches empty.
+    Widths take turns, so that a slow moment hits them all, and the least of each counts: other
+    programs can only add. It stops early when the budget of seconds is spent. Leaves both caches
+    empty.
     """
     end = clock() + BUDGET_S
     taken: dict[int, list[float]] = {}
@@ -52,16 +53,15 @@ def calibrate(loaded: Loaded, *, clock: Clock = perf_counter) -> CostSeed:
                 taken.setdefault(count, []).append(_pass_s(loaded.target, start, count, clock))
         if loaded.draft:
             drafted += [_pass_s(loaded.draft, start + i, 1, clock) for i in range(ahead)]
-            loaded.draft.rewind(start)
     for sequence in sequences:
         sequence.rewind(0)
-    points = tuple(CostPoint(count, start, median(seen)) for count, seen in taken.items())
-    return CostSeed(points, {MODEL: median(drafted)} if drafted else {})
+    points = tuple(CostPoint(count, start, min(seen)) for count, seen in taken.items())
+    return CostSeed(points, {MODEL: median(sorted(drafted)[:ahead])} if drafted else {})
 
 
 def known_costs(loaded: Loaded) -> CostSeed:
     """Give the kept calibration of this machine, engine and pair, or measure it now."""
-    path = _path(loaded)
+    path = kept_path(loaded)
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
         points = tuple(CostPoint(**point) for point in kept["passes"])
@@ -74,11 +74,15 @@ def known_costs(loaded: Loaded) -> CostSeed:
 
 def keep_costs(loaded: Loaded, seed: CostSeed) -> None:
     """Write a calibration; a cache that cannot be written is no reason to fail."""
-    path = _path(loaded)
+    write_kept(kept_path(loaded), json.dumps(asdict(seed)))
+
+
+def write_kept(path: Path, text: str) -> None:
+    """Write a file of the cache at once or not at all."""
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(asdict(seed)), encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)
     except OSError:
         with suppress(OSError):
@@ -91,7 +95,7 @@ def _filler(count: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
 
 def _pass_s(sequence: TokenSequence, start: int, rows: int, clock: Clock) -> float:
     """Time one pass of `rows` rows after `start` tokens, as verification does it."""
-    sequence.rewind(start)
+    sync(sequence, _filler(start), 0)
     ids = _filler(rows)
     begun = clock()
     logits = sequence.extend(ids, rows)
@@ -99,7 +103,7 @@ def _pass_s(sequence: TokenSequence, start: int, rows: int, clock: Clock) -> flo
     return clock() - begun
 
 
-def _path(loaded: Loaded) -> Path:
+def kept_path(loaded: Loaded) -> Path:
     """Name the file by everything that a cost depends on."""
     models = [loaded.model, *([loaded.draft_model] if loaded.draft_model else [])]
     contexts = [loaded.target, *([loaded.draft] if loaded.draft else [])]

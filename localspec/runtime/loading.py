@@ -12,11 +12,23 @@ from time import perf_counter
 from localspec.core.theory import MAX_GAMMA
 from localspec.engine import Context, ContextOptions, Model, ModelOptions
 from localspec.engine.heads import runs_prediction_layers
+from localspec.engine.shape import Rollback
 from localspec.engine.template import ChatTemplate
 from localspec.errors import LocalspecError, PairRefused
 from localspec.pairs.compat import compare
 from localspec.pairs.header import read_header
 from localspec.pairs.kinds import has_mtp, mtp_layers
+from localspec.pairs.memory import Load
+from localspec.runtime.caches import (
+    DISAGREES,
+    can_speculate,
+    draft_load,
+    kept_words,
+    quantised_agreement,
+    refuse_useless,
+    target_load,
+    why_not,
+)
 from localspec.runtime.settings import (
     AUTO,
     DEFAULT_CONTEXT,
@@ -70,11 +82,11 @@ def load_pair(
     begun = perf_counter()
     draft_path = _fitting_draft(settings, notify)
     model = opened(settings.files.target, settings.target, "target")
-    target = resources.enter_context(Context(model, _target_options(model, settings)))
+    target = resources.enter_context(_target(model, settings, notify))
     draft_model = _draft_model(model, draft_path, settings, notify, opened)
-    draft = None
-    if draft_model:
-        draft = resources.enter_context(Context(draft_model, _draft_options(target, settings)))
+    draft = _draft(draft_model, target, settings, notify)
+    if draft:
+        resources.enter_context(draft)
     template = ChatTemplate.of(model)
     if template:
         resources.enter_context(template).start()
@@ -145,24 +157,59 @@ def _draft_model(
     return None
 
 
-def _target_options(model: Model, settings: RunSettings) -> ContextOptions:
+def _target(model: Model, settings: RunSettings, notify: Notify) -> Context:
+    """Make the target's cache; say it when taking guesses back costs something, or is refused."""
+    header = read_header(settings.files.target)
     trained = model.n_ctx_train if model.n_ctx_train > 1 else DEFAULT_CONTEXT  # some do not say it
-    wanted = settings.target.context or min(trained, DEFAULT_CONTEXT)
+    load = target_load(header, settings, settings.target.context or min(trained, DEFAULT_CONTEXT))
+    target = Context(model, _target_options(load, settings))
+    if not can_speculate(target) and settings.drafters == (AUTO,):
+        notify(f"no guessing: {why_not(target)}")
+    elif said := kept_words(target, header, load):
+        notify(said)
+    return target
+
+
+def _target_options(load: Load, settings: RunSettings) -> ContextOptions:
     return ContextOptions(
-        n_ctx=wanted,
+        n_ctx=load.n_ctx,
         threads=settings.threads,
-        kv_type_k=settings.target.kv,
-        kv_type_v=settings.target.kv,
+        kv_type_k=load.kv_type_k,
+        kv_type_v=load.kv_type_v,
         strict_rows=settings.strict_rows if settings.strict else None,
         max_rows=max(settings.max_gamma, MAX_GAMMA) + 1,
+        swa_full=load.swa_full,
+        rollback=Rollback(load.snapshots),
     )
 
 
-def _draft_options(target: Context, settings: RunSettings) -> ContextOptions:
+def _draft(
+    model: Model | None, target: Context, settings: RunSettings, notify: Notify
+) -> Context | None:
+    """Make the draft's cache; one that cannot forget is as good as none."""
+    if model is None:
+        return None
+    load = draft_load(read_header(model.path), settings, settings.draft.context or target.capacity)
+    options = _draft_options(load, settings)
+    with _optional(settings, notify):
+        draft = Context(model, options)
+        refuse_useless(draft)
+        if load.kv_type_k != "f16" and (same := quantised_agreement(model, options)) < DISAGREES:
+            notify(
+                f"the draft's {load.kv_type_k} cache changes its guesses: {same:.0%} are those of "
+                "an f16 cache; leave --draft-kv out to compare"
+            )
+        return draft
+    return None
+
+
+def _draft_options(load: Load, settings: RunSettings) -> ContextOptions:
     return ContextOptions(
-        n_ctx=settings.draft.context or target.capacity,
+        n_ctx=load.n_ctx,
         threads=settings.threads,
-        kv_type_k=settings.draft.kv,
-        kv_type_v=settings.draft.kv,
-        max_rows=1,
+        kv_type_k=load.kv_type_k,
+        kv_type_v=load.kv_type_v,
+        max_rows=load.rows,
+        swa_full=load.swa_full,
+        rollback=Rollback(guessing=True),
     )

@@ -23,6 +23,7 @@ from localspec.engine.template import ChatTemplate
 from localspec.engine.vocabulary import Vocabulary
 from localspec.errors import OptionError
 from localspec.runtime.describe import NO_DRAFT, in_words
+from localspec.runtime.habits import keep_habits, kept_habits
 from localspec.runtime.loading import Loaded, Notify, Progress, load_pair, unseen
 from localspec.runtime.settings import NONE, RunSettings
 from localspec.runtime.speculation import Workshop
@@ -69,7 +70,11 @@ def open_runtime(
     with ExitStack() as resources:
         loaded = load_pair(settings, notify, resources, progress=progress)
         progress("getting ready", None)
-        yield Runtime(settings, loaded, notify)
+        runtime = Runtime(settings, loaded, notify)
+        try:
+            yield runtime
+        finally:
+            runtime.remember()
 
 
 class Runtime:
@@ -83,7 +88,7 @@ class Runtime:
             if context:
                 context.cancel = self.cancel
         self.seed = settings.seed if settings.seed is not None else secrets.randbits(31)
-        self._workshop = Workshop(loaded, notify)
+        self._workshop = Workshop(loaded, notify, known=kept_habits(loaded))
         self._plain = self._workshop.plain()
         self.settings = settings
         self._speculation = self._workshop.speculation(settings)
@@ -115,6 +120,10 @@ class Runtime:
         speculation = self._plain if plain else self._speculation
         options = self.options()
         return generate(self.loaded.target, prompt, options, speculation=speculation, judge=judge)
+
+    def remember(self) -> None:
+        """Keep for the next session how often the drafters were accepted."""
+        keep_habits(self.loaded, self._workshop.habits())
 
     def options(self) -> GenerateOptions:
         """Give the request that the present settings make."""

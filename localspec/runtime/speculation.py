@@ -10,9 +10,12 @@ from localspec.core.adaptive import AdaptivePolicy, PolicyOptions
 from localspec.core.costs import CostModel
 from localspec.core.draft import Drafter
 from localspec.core.generate import Speculation
+from localspec.core.habits import merged
 from localspec.core.policy import BaselineSchedule, FixedPolicy, Policy
-from localspec.core.sampling import DEFAULT_SAMPLING, Sampler
+from localspec.core.rules import RuleName
+from localspec.core.sampling import DEFAULT_SAMPLING, Sampler, SamplingParams
 from localspec.core.standing import DrafterFacts
+from localspec.core.tempering import DraftTemperature
 from localspec.drafters.head import HeadDrafter
 from localspec.drafters.lookup import LookupDrafter
 from localspec.drafters.medusa import MedusaDrafter
@@ -21,7 +24,9 @@ from localspec.drafters.ngram import NgramDrafter
 from localspec.drafters.ngram_table import NgramTable
 from localspec.drafters.with_law import WithLaw
 from localspec.errors import OptionError, PairRefused
+from localspec.runtime.caches import can_speculate, refuse_useless
 from localspec.runtime.calibration import known_costs
+from localspec.runtime.habits import Habits
 from localspec.runtime.heads import (
     eagle3_parts,
     head_for,
@@ -47,9 +52,15 @@ from localspec.runtime.texts import ngram_table, text_ids
 class Workshop:
     """Make drafters once and keep them, so that a change of settings loads nothing."""
 
-    def __init__(self, loaded: Loaded, notify: Notify = lambda _text: None) -> None:
+    def __init__(
+        self, loaded: Loaded, notify: Notify = lambda _text: None, *, known: Habits | None = None
+    ) -> None:
         self._loaded = loaded
         self._notify = notify
+        self._habits = known or {}
+        self._at_work: tuple[str, AdaptivePolicy] | None = None
+        self._heat = DraftTemperature()
+        self._heated: SamplingParams | None = None
         self._lookup: LookupDrafter | None = None
         self._table: NgramTable | None = None
         self._heads = loaded.heads.running
@@ -58,7 +69,8 @@ class Workshop:
     def speculation(self, settings: RunSettings) -> Speculation:
         """Put together what the settings ask for.
 
-        Raises: OptionError for a drafter whose model is not loaded, and for a token that is none.
+        Raises: OptionError for a drafter whose model is not loaded, and for a token that is none;
+        PairRefused for a target that cannot take a guess back, unless the choice is `auto`.
         """
         size = self._loaded.model.n_vocab
         unknown = [token for token in settings.sampling.logit_bias if not 0 <= token < size]
@@ -66,7 +78,10 @@ class Workshop:
             raise OptionError(
                 f"there is no token {unknown[0]}: the last one of this model is {size - 1}"
             )
-        drafters = [self._drafter(name, settings) for name in self.names(settings)]
+        names = self.names(settings)
+        if names:
+            refuse_useless(self._loaded.target)
+        drafters = [self._drafter(name, settings) for name in names]
         return Speculation(self._policy(drafters, settings), drafters)
 
     def plain(self) -> Speculation:
@@ -76,6 +91,8 @@ class Workshop:
     def names(self, settings: RunSettings) -> tuple[str, ...]:
         """Give the drafters in the order they are asked; `auto` is every one at hand."""
         if settings.drafters == (NONE,):
+            return ()
+        if settings.drafters == (AUTO,) and not can_speculate(self._loaded.target):
             return ()
         if settings.drafters == (AUTO,):
             ngram = (NGRAM,) if settings.ngram_from else ()
@@ -87,11 +104,24 @@ class Workshop:
         names = tuple(drafter.name for drafter in drafters)
         if settings.gamma is not None or not names:
             return FixedPolicy(settings.gamma or 0, names, schedule=BaselineSchedule())
-        return AdaptivePolicy(
+        self.habits()
+        law = law_name(settings)
+        policy = AdaptivePolicy(
             [_facts(drafter) for drafter in drafters],
             costs=self.costs,
             options=PolicyOptions(settings.max_gamma, fixed_order=settings.drafters != (AUTO,)),
+            habits=self._habits.get(law),
         )
+        self._at_work = law, policy
+        return policy
+
+    def habits(self) -> Habits:
+        """Give what is known of the drafters' acceptance, what was seen here included."""
+        if self._at_work is not None:
+            law, policy = self._at_work
+            self._habits = {**self._habits, law: merged(self._habits.get(law, {}), policy.habits)}
+            self._at_work = None
+        return self._habits
 
     @cached_property
     def costs(self) -> CostModel:
@@ -162,7 +192,7 @@ class Workshop:
         """Give the one drafter of a head, which knows what it has read, a law."""
         vocabulary = self._loaded.model.vocabulary
         banned = tuple(sorted(vocabulary.banned))
-        sampler = Sampler(settings.sampling, vocabulary.usable, banned)
+        sampler = Sampler(settings.sampling, vocabulary.usable, banned, telling=True)
         return WithLaw(self._heads[name][2], sampler)
 
     def _lookup_drafter(self, settings: RunSettings) -> LookupDrafter:
@@ -191,7 +221,16 @@ class Workshop:
         ours, theirs = loaded.model.vocabulary, loaded.draft_model.vocabulary
         usable = min(ours.usable, theirs.usable)
         banned = tuple(sorted(t for t in ours.banned | theirs.banned if t < usable))
-        return ModelDrafter(loaded.draft, Sampler(settings.sampling, usable, banned))
+        sampler = Sampler(settings.sampling, usable, banned, telling=True)
+        return ModelDrafter(loaded.draft, sampler, heat=self._temperature(settings))
+
+    def _temperature(self, settings: RunSettings) -> DraftTemperature | None:
+        """Fit the draft's sharpness where gamma is automatic; a fixed gamma is left as it is."""
+        if settings.gamma is not None or settings.sampling.greedy:
+            return None
+        if settings.sampling != self._heated:
+            self._heat, self._heated = DraftTemperature(), settings.sampling
+        return self._heat
 
 
 def _head_drafter(name: str, parts: HeadParts) -> HeadDrafter:
@@ -204,5 +243,16 @@ def _head_drafter(name: str, parts: HeadParts) -> HeadDrafter:
 def _facts(drafter: Drafter) -> DrafterFacts:
     """Tell the policy what a drafter is like."""
     if isinstance(drafter, LookupDrafter):
-        return DrafterFacts(drafter.name, True, lambda: float(drafter.match_length))
-    return DrafterFacts(drafter.name, reads=not isinstance(drafter, MedusaDrafter | NgramDrafter))
+        return DrafterFacts(drafter.name, True, lambda: drafter.evidence)
+    return DrafterFacts(
+        drafter.name,
+        reads=not isinstance(drafter, MedusaDrafter | NgramDrafter),
+        asks=isinstance(drafter, ModelDrafter | WithLaw),
+    )
+
+
+def law_name(settings: RunSettings) -> str:
+    """Name what acceptance depends on besides the files."""
+    if settings.sampling.greedy:
+        return "greedy"
+    return "coupled" if settings.rule is RuleName.COUPLED else "sampled"

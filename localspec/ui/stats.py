@@ -5,7 +5,13 @@ Knows tallies and facts. Does not know terminals besides a width and whether the
 
 from localspec.chat.partners import Facts
 from localspec.chat.session import Comparison, Reply
-from localspec.core.tally import Account, Tally, acceptance_by_position, by_drafter
+from localspec.core.tally import (
+    Account,
+    Tally,
+    acceptance_by_position,
+    by_drafter,
+    shares_of_saving,
+)
 from localspec.ui.readout import NO_DRAFT, ago, number, seconds
 from localspec.ui.tables import bar, facts
 
@@ -20,7 +26,11 @@ def stats(reply: Reply, width: int, *, unicode: bool = True) -> list[str]:
         rows.append(("acceptance", _acceptance(tally)))
         rows += _positions(tally, unicode)
     rows.append(("time", _time(tally)))
-    rows += [(f"by {name}", _account(account)) for name, account in _accounts(tally)]
+    shares = shares_of_saving(tally)
+    rows += [
+        (f"by {name}", _account(account, tally.baseline.seconds, shares.get(name)))
+        for name, account in sorted(by_drafter(tally.steps).items())
+    ]
     if reply.invalid:
         rows.append(("text", f"{reply.invalid} × U+FFFD for bytes that were no UTF-8"))
     rows.append(("ended", reply.finish.value))
@@ -83,19 +93,21 @@ def _time(tally: Tally) -> str:
     return " · ".join(f"{name} {seconds(s)} ({100 * s / whole:.0f} %)" for name, s in parts)
 
 
-def _accounts(tally: Tally) -> list[tuple[str, Account]]:
-    return sorted(by_drafter(tally.steps).items())
-
-
-def _account(account: Account) -> str:
+def _account(account: Account, plain_s: float | None, share: float | None) -> str:
+    """Say what a drafter did, what it cost, and what part of the saving is its own."""
     rate = (account.acceptance_rate or 0) * 100
-    return " · ".join(
-        [
-            f"{account.rounds:,} rounds",
-            f"accepted {account.accepted:,} of {account.judged:,} ({rate:.0f} %)",
-            f"{1e3 * account.draft_s / max(account.drafted, 1):.1f} ms a drafted token",
-        ]
-    )
+    fields = [
+        f"{account.rounds:,} rounds",
+        f"accepted {account.accepted:,} of {account.judged:,} ({rate:.0f} %)",
+        f"{1e3 * account.draft_s / max(account.drafted, 1):.1f} ms a drafted token",
+    ]
+    saved = account.saved_s(plain_s)
+    if saved is not None:
+        part = f" ({100 * share:.0f} % of the saving)" if share is not None else ""
+        fields.append(f"{'saved' if saved >= 0 else 'lost'} {seconds(abs(saved))}{part}")
+    if account.temperature != 1.0:
+        fields.append(f"draft temperature {account.temperature:.2f}")
+    return " · ".join(fields)
 
 
 def comparison(found: Comparison, width: int, *, sampled: bool) -> list[str]:

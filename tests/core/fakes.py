@@ -164,6 +164,8 @@ class MarkovDrafter:
         text = [int(token) for token in history[-2:]]
         before, laws = len(text), list[Distribution]()
         for i in range(request.limit):
+            if i and not request.worth_looking(i):
+                break
             law = self.source.law(text)
             if not request.keep_going(i, law):
                 break

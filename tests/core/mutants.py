@@ -165,6 +165,7 @@ class CheatingDrafter:
     source: Markov
     draw: Callable[[Distribution], Distribution] = lambda law: law
     keep: Callable[[float], bool] = lambda prob: True
+    report: Callable[[Distribution, Token], Distribution] = lambda law, token: law
     name: str = "cheat"
 
     def prefill(self, history: Tokens) -> None:
@@ -180,7 +181,7 @@ class CheatingDrafter:
             if not self.keep(law.prob(token)):
                 break
             text.append(token)
-            laws.append(law)
+            laws.append(self.report(law, token))
         return Draft(tuple(text[before:]), tuple(laws))
 
     def observe(self, step: Step) -> None:
@@ -205,6 +206,9 @@ DRAFT_MUTANTS: dict[str, Callable[[Markov], CheatingDrafter]] = {
     "argmax drawn, ratio p/q": lambda m: CheatingDrafter(m, draw=_favourite),
     "temperature 0.5 drawn, 1 reported": lambda m: CheatingDrafter(
         m, draw=lambda law: _tempered(law, 0.5)
+    ),
+    "temperature fitted to the token drawn": lambda m: CheatingDrafter(
+        m, report=lambda law, token: _tempered(law, 0.5 if law.prob(token) > 0.5 else 2.0)
     ),
     "top-k drawn, full law reported": lambda m: CheatingDrafter(m, draw=_top_two),
     "unlikely draws withheld": lambda m: CheatingDrafter(m, keep=lambda prob: prob > 0.3),

@@ -177,6 +177,9 @@ class CautiousPolicy(FixedPolicy):
         """Stop at the first doubt."""
         return bool(law.probs.max() > 0.4)
 
+    def worth_looking(self, index: int) -> bool:
+        return True
+
 
 def test_perfect_acceptance_next_to_hardly_any_drafting_is_visible() -> None:
     """C12: tokens per pass tell what acceptance alone hides."""

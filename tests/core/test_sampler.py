@@ -167,3 +167,13 @@ def test_the_defaults_are_the_ones_written_down() -> None:
     assert SamplingParams() == SamplingParams(0.7, 40, 0.95, 0.05, 1.0, 0.0, 0.0, {})
     assert not SamplingParams().penalised
     assert OPEN.greedy is False
+
+
+def test_a_telling_greedy_law_says_by_how_much_the_likeliest_won() -> None:
+    row = np.array([1.0, 4.5, 2.0, 4.0], np.float32)
+    greedy = SamplingParams(temperature=0)
+    history = np.array([0], np.int32)
+    law = Sampler(greedy, telling=True).distribution(row, history)
+    assert (int(law.ids[0]), law.margin) == (1, pytest.approx(0.5))
+    assert Sampler(greedy).distribution(row, history).margin is None
+    assert Sampler(greedy, telling=True).distribution(row[:1], history).margin == np.inf

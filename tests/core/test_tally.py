@@ -3,7 +3,13 @@
 import pytest
 
 from localspec.core.events import Finish, FinishReason, Notice, Origin, Prefill, Step
-from localspec.core.tally import Baseline, Tally, acceptance_by_position, by_drafter
+from localspec.core.tally import (
+    Baseline,
+    Tally,
+    acceptance_by_position,
+    by_drafter,
+    shares_of_saving,
+)
 
 D, T = Origin.DRAFT, Origin.TARGET
 
@@ -132,3 +138,24 @@ def test_guessed_rounds_are_held_against_the_baseline_and_plain_ones_against_the
     assert tally.plain_estimate_s == pytest.approx(1.0 + 3 * 1.0)
     assert tally.speedup == pytest.approx(4.0 / 2.5)
     assert tally.saved_s == pytest.approx(1.5)
+
+
+def test_the_drafters_parts_of_the_saving_sum_to_all_of_it() -> None:
+    """J07: each drafter has its own account, in seconds saved too."""
+    tally = Tally()
+    tally.add(Step((5,), (Origin.TARGET,), 0, verify_s=1.0))
+    good = (Origin.DRAFT, Origin.DRAFT, Origin.TARGET)
+    tally.add(Step((5, 6, 7), good, 1, drafter="lookup", drafted=2, accepted=2, verify_s=1.5))
+    tally.add(Step((5,), (Origin.TARGET,), 4, drafter="model", drafted=2, verify_s=1.5))
+    assert shares_of_saving(tally) == {
+        "lookup": pytest.approx(1.5),
+        "model": pytest.approx(-0.5),
+    }
+
+
+def test_where_nothing_was_saved_there_are_no_parts() -> None:
+    assert shares_of_saving(Tally()) == {}
+    tally = Tally()
+    tally.add(Step((5,), (Origin.TARGET,), 0, verify_s=1.0))
+    tally.add(Step((5,), (Origin.TARGET,), 1, drafter="model", drafted=2, verify_s=1.5))
+    assert shares_of_saving(tally) == {}

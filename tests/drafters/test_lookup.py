@@ -230,3 +230,18 @@ def test_the_match_length_is_there_to_be_read():
     draft = drafter.propose(ids(*range(30), *range(12)), asked(3))
     assert draft.tokens == (12, 13, 14)
     assert drafter.match_length == 12
+
+
+def test_a_match_that_goes_on_in_several_ways_is_weaker_evidence():
+    sure, torn = LookupDrafter(), LookupDrafter()
+    proposed(sure, [1, 2, 3, 4, 5, 1, 2, 3])
+    proposed(torn, [1, 2, 3, 4, 5, 1, 2, 3, 6, 7, 1, 2, 3])
+    assert sure.evidence == 3
+    assert 0 < torn.evidence < 3
+    assert LookupDrafter().evidence == 0
+
+
+def test_a_match_before_a_special_token_is_none():
+    drafter = LookupDrafter({50})
+    assert proposed(drafter, [1, 2, 3, 50, 4, 1, 2, 3]) == ()
+    assert drafter.match_length == 0

@@ -64,7 +64,7 @@ def test_a_path_in_any_script_can_be_opened(tmp_path: Path, folder: str) -> None
     (tmp_path / folder).mkdir()
     path = write_llama(tmp_path / folder / "küçük 小.gguf")
     with Model.load(path) as model, Context(model, ContextOptions(n_ctx=64)) as context:
-        assert context.can_rewind
+        assert context.way == "removal"
 
 
 def test_a_missing_file_is_not_here(tmp_path: Path) -> None:

@@ -80,6 +80,11 @@ def test_an_answer_is_a_document_with_the_counters_of_its_tally() -> None:
         "high": None,
     }
     assert document["timing"]["decode_s"] == pytest.approx(0.3)
+    (account,) = document["accounts"]
+    assert account["accepted"] == 2
+    assert account["saved_s"] == pytest.approx(3 * 0.1 - account["seconds"])
+    assert account["share_of_saving"] == pytest.approx(1.0)
+    assert account["draft_temperature"] == 1.0
 
 
 def test_documents_read_back_as_they_were_written() -> None:

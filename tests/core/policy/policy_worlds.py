@@ -7,7 +7,7 @@ expected tokens of each round, so that luck does not decide a comparison.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from math import exp
+from math import exp, log
 from random import Random
 
 import numpy as np
@@ -17,7 +17,7 @@ from localspec.core.cost_curve import CostPoint, CostSeed
 from localspec.core.costs import CostModel
 from localspec.core.distribution import Distribution, point
 from localspec.core.events import Origin, Step
-from localspec.core.policy import Plan, Policy
+from localspec.core.policy import FixedPolicy, Policy
 from localspec.core.standing import DrafterFacts
 from localspec.core.theory import MAX_GAMMA
 
@@ -39,9 +39,8 @@ def verify_cost(curve: Sequence[float], rows: int) -> float:
 
 @dataclass(frozen=True)
 class FakeDrafter:
-    """`chance(place, random)`: acceptance at a place of the text; `hit`: share of rounds with a
-    match; `telling`: its laws show how likely a token is; `soft`: labels are chances, not 0 or 1.
-    """
+    """`chance(place, random)`: acceptance at a place; `hit`: share of rounds with a match.
+    `telling` laws show the chance, `greedy` ones by their margin; `soft` labels are chances."""
 
     name: str
     seconds: float
@@ -51,6 +50,8 @@ class FakeDrafter:
     telling: bool = False
     soft: bool = False
     catch_up_s: float = 0.0
+    asks: bool = True
+    greedy: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,12 @@ class World:
 
     def policy(self, *, calibrated: bool = False) -> AdaptivePolicy:
         facts = [
-            DrafterFacts(it.name, it.deterministic, self._match(it) if it.deterministic else None)
+            DrafterFacts(
+                it.name,
+                it.deterministic,
+                self._match(it) if it.deterministic else None,
+                asks=it.asks and not it.deterministic,
+            )
             for it in self.drafters
         ]
         seed = self.seed() if calibrated else CostSeed()
@@ -124,6 +130,8 @@ class Text:
         if drafter.deterministic or not drafter.telling:
             return POINT
         top = min(max(self.chances[drafter.name][place], 0.05), 0.95)
+        if drafter.greedy:
+            return point(0, 2 * log(top / (1 - top)) + 2)
         return Distribution(np.array([0, 1]), np.array([top, 1 - top]))
 
 
@@ -139,7 +147,7 @@ class Simulation:
 
     def __init__(self, text: Text, policy: Policy, seed: int, *, start: int = 64) -> None:
         self.text, self.world, self.policy = text, text.world, policy
-        self.random = Random(seed + 1)
+        self.random, self.others = Random(seed + 1), Random(seed + 2)
         self.start = start
         self.place = 0
         self.read = {it.name: start for it in self.world.drafters}
@@ -186,6 +194,8 @@ class Simulation:
         count = 0
         while count < limit:
             if not drafter.deterministic:
+                if count and drafter.asks and not self.policy.worth_looking(count):
+                    break
                 drafted.seconds += drafter.seconds
             law = self.text.law(drafter, self.place + count)
             if not self.policy.keep_going(count, law):
@@ -206,8 +216,9 @@ class Simulation:
             if not stands:
                 break
             accepted += 1
+        first = self._written(drafted)
         return Step(
-            tokens=(0,) * (accepted + 1),
+            tokens=(first, *(0,) * accepted),
             origins=(*(Origin.DRAFT,) * accepted, Origin.TARGET),
             position=position,
             drafter=drafted.name,
@@ -219,6 +230,12 @@ class Simulation:
             other_s=self.world.other_s,
             overlaps=tuple(labels),
         )
+
+    def _written(self, drafted: _Drafted) -> int:
+        """What is written first: a copy's guess, 0, as often as its chance says."""
+        copies = [n for n, it in self.by_name.items() if it.deterministic and n != drafted.name]
+        chance = self.text.chances[copies[0]][self.place] if copies else 1.0
+        return int(self.others.random() >= chance)
 
     def _account(self, step: Step, drafted: _Drafted) -> None:
         run, alive, expected = self.run, 1.0, 1.0
@@ -244,20 +261,9 @@ class Simulation:
         return seconds * factor
 
 
-class Always:
+def always(name: str, gamma: int) -> Policy:
     """Gamma tokens of one drafter, each round: what hindsight compares with."""
-
-    def __init__(self, name: str, gamma: int) -> None:
-        self.name, self.gamma = name, gamma
-
-    def plan(self, position: int, room: int) -> Plan:
-        return Plan(min(self.gamma, room), (self.name,)) if self.gamma and room > 0 else Plan()
-
-    def keep_going(self, index: int, law: Distribution) -> bool:
-        return True
-
-    def observe(self, step: Step) -> None:
-        pass
+    return FixedPolicy(gamma, (name,) if gamma else ())
 
 
 def simulate(world: World, policy: Policy, *, tokens: int, seed: int) -> Run:
@@ -269,7 +275,7 @@ def best_fixed(world: World, *, tokens: int, seed: int) -> tuple[float, str, int
     choices = [("", 0)]
     choices += [(it.name, g) for it in world.drafters for g in (1, 2, 3, 4, 5, 7, 9, 11, 13, 15)]
     return max(
-        (simulate(world, Always(*choice), tokens=tokens, seed=seed).rate, *choice)
+        (simulate(world, always(*choice), tokens=tokens, seed=seed).rate, *choice)
         for choice in choices
     )
 

@@ -8,8 +8,9 @@ import pytest
 from localspec.core.adaptive import AdaptivePolicy, PolicyOptions
 from localspec.core.cost_curve import CostPoint, CostSeed
 from localspec.core.costs import CostModel
-from localspec.core.distribution import Distribution
-from localspec.core.events import Step
+from localspec.core.distribution import Distribution, point
+from localspec.core.events import Origin, Step
+from localspec.core.habits import Habit
 from localspec.core.options import GenerateOptions
 from localspec.core.policy import Plan
 from localspec.core.rules import judge_block, judge_tokens
@@ -22,7 +23,7 @@ FLAT = CostSeed(tuple(CostPoint(n, 0, 0.01 + 0.001 * n) for n in range(1, 18)), 
 
 
 def eager(name: str) -> AdaptivePolicy:
-    return AdaptivePolicy([DrafterFacts(name)], costs=CostModel(FLAT))
+    return AdaptivePolicy([DrafterFacts(name, asks=True)], costs=CostModel(FLAT))
 
 
 @dataclass
@@ -37,6 +38,9 @@ class Timed:
 
     def keep_going(self, index: int, law: Distribution) -> bool:
         return self.inner.keep_going(index, law)
+
+    def worth_looking(self, index: int) -> bool:
+        return self.inner.worth_looking(index)
 
     def observe(self, step: Step) -> None:
         self.drafted.append(step.drafted)
@@ -118,3 +122,21 @@ def test_the_account_is_in_seconds_per_drafted_token() -> None:
     assert choice.saves_s is not None
     assert 0.0005 < choice.costs_s < 0.01 * np.ceil(choice.gamma)
     assert 0 < choice.saves_s < 0.012
+
+
+def test_a_copy_that_was_not_submitted_is_judged_by_what_was_written() -> None:
+    """F08: copies that were wrong are found to be right again without a single probe."""
+    policy = AdaptivePolicy(
+        [DrafterFacts("lookup", True, lambda: 5.0)],
+        costs=CostModel(FLAT),
+        habits={"lookup": Habit(0.0, 400.0)},
+    )
+    policy.observe(plain(policy, 10))
+    answers = []
+    for position in range(11, 17):
+        plan = policy.plan(position, 100)
+        assert plan.order == ("lookup",)
+        answers.append(policy.keep_going(0, point(7)))
+        policy.observe(Step((7,), (Origin.TARGET,), position, verify_s=0.011, draft_s=1e-5))
+    assert answers[0] is False
+    assert answers[-1] is True

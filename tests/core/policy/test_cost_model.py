@@ -105,3 +105,14 @@ def test_seconds_of_zero_teach_nothing() -> None:
     costs.saw_draft("model", 1, 0.0)
     costs.saw_call("lookup", 0.0)
     assert costs.one_row_s(0) is None
+
+
+def test_no_pass_is_taken_to_be_cheaper_than_that_of_one_row() -> None:
+    """A busy machine was calibrated: one row .73 s, four rows .29 s."""
+    seen = {1: 0.73, 2: 1.0, 3: 1.14, 4: 0.29, 5: 0.43, 8: 1.04}
+    costs = CostModel(CostSeed(tuple(CostPoint(n, 32, s) for n, s in seen.items())))
+    assert min(costs.table(32)) >= 1.0
+    assert all(cost <= rows for rows, cost in enumerate(costs.table(32), 1))
+    feed(costs, QWEN_PURE, [1, 4, 4, 4, 2] * 6, slow=6.0, noise=0.1)
+    assert costs.table(100)[3] == pytest.approx(1.58, rel=0.15)
+    assert costs.table(100)[1] == pytest.approx(1.65, rel=0.2)

@@ -51,3 +51,14 @@ def test_a_better_drafter_in_turn_raises_what_the_first_must_promise() -> None:
     rule = StopRule(GPU, 2.0, 0.0, 15)
     assert rule.worth(0, 0.5, 0.3, otherwise=-1.0)
     assert not rule.worth(0, 0.5, 0.3, otherwise=1.0)
+
+
+@CURVES
+@ALPHAS
+def test_the_surplus_is_above_nothing_exactly_where_going_on_is_worth_it(
+    curve, alpha: float
+) -> None:
+    rule = StopRule(curve, 1.3, 0.05, 15)
+    for index in range(1, 14):
+        surplus = rule.surplus(index, alpha**index, alpha, enough=9.0)
+        assert (surplus > 0) == rule.worth(index, alpha**index, alpha, otherwise=0.0)

@@ -89,3 +89,18 @@ def test_a_law_that_says_nothing_changes_nothing() -> None:
     survival.begin()
     chances = [survival.look(0, law(top), 0) for top in (0.55, 0.95)]
     assert chances == pytest.approx([survival.chances[0]] * 2, abs=0.12)
+
+
+def test_the_margin_of_a_greedy_law_is_worth_what_it_turns_out_to_be() -> None:
+    survival, random = Survival(), Random(0)
+    for _ in range(300):
+        margin = random.choice([0.5, 6.0])
+        survival.begin()
+        survival.look(0, point(0, margin), 0)
+        survival.learn((float(random.random() < (0.95 if margin > 5 else 0.4)),))
+    survival.begin()
+    assert survival.look(0, point(0, 6.0), 0) > 0.85
+    assert survival.look(0, point(0, 0.5), 0) < 0.55
+    low, high = sorted(survival.outlooks(0))
+    assert low < 0.6
+    assert high > 0.8
