@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 HERE = Path(__file__)
-FOLDERS = ("localspec", "tests", "benchmarks", "docs", "requirements", ".ci")
+FOLDERS = ("localspec", "tools", "tests", "benchmarks", "docs", "requirements", ".ci")
 ENDINGS = {".py", ".md", ".toml", ".lock", ".txt", ".in", ".json", ".j2", ".html", ".sh", ""}
 LINES = 300
 FUNCTION_LINES = 40

@@ -32,7 +32,7 @@ from localspec.report.bench_compare import check_same_machine
 from localspec.report.bench_documents import BenchDocument, MachineInfo
 from localspec.runtime.folders import state_dir
 from localspec.runtime.pair import Runtime
-from localspec.runtime.settings import AUTO, LAYERSKIP, LOOKUP, MODEL, NONE, RunSettings
+from localspec.runtime.settings import AUTO, LAYERSKIP, LOOKUP, MODEL, MTP, NONE, RunSettings
 from localspec.ui.bench_progress import BenchLine
 from localspec.ui.terminal import Terminal, open_terminal
 
@@ -86,10 +86,10 @@ def bench_settings(settings: RunSettings, request: Request) -> RunSettings:
     if settings.strict and not request.gammas:
         most = min(most, settings.strict_rows - 1)
     one = MODEL if MODEL in names else AUTO if AUTO in names else LOOKUP
-    if LAYERSKIP not in names:
-        return replace(settings, drafters=(one,), gamma=most)
-    beside = MODEL if one != LOOKUP and settings.files.draft else LOOKUP
-    return replace(settings, drafters=(beside, LAYERSKIP), gamma=most)
+    first = MODEL if LAYERSKIP in names and one == AUTO and settings.files.draft else one
+    first = LOOKUP if LAYERSKIP in names and first == AUTO else first
+    own = [name for name in (MTP, LAYERSKIP) if name in names and first != AUTO]
+    return replace(settings, drafters=(first, *own), gamma=most)
 
 
 def measure(runtime: Runtime, request: Request, output: Output) -> BenchDocument:

@@ -18,6 +18,7 @@ from localspec.errors import NotHere, OptionError
 from localspec.runtime.settings import (
     AUTO,
     DRAFTERS,
+    FROM_FILES,
     NONE,
     PairFiles,
     Placement,
@@ -49,6 +50,7 @@ def build_settings(
         raise OptionError("--stop is empty: every text holds it", "leave it out")
     chosen: dict[str, Any] = {
         "drafters": _drafters(options),
+        "head": options.head,
         "gamma": count("--gamma", options.gamma),
         "rule": _rule(options),
         "strict": options.strict,
@@ -79,6 +81,11 @@ def _drafters(options: ModelOptions) -> tuple[str, ...] | None:
         for name in names:
             if name not in DRAFTERS:
                 raise OptionError(f"unknown drafter '{name}'", nearest(name, DRAFTERS))
+    if options.head and names and not {AUTO, *FROM_FILES} & set(names):
+        raise OptionError(
+            f"--head is for {' and '.join(FROM_FILES)}, not for --drafter {options.drafter}",
+            "leave one of the two out",
+        )
     if not options.plain:
         return names
     if names not in (None, (NONE,)):

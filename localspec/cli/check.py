@@ -26,6 +26,7 @@ from localspec.measure.check import (
     Candidate,
     Checked,
     check_draft,
+    check_heads,
     check_lookup,
     ranked,
     ready,
@@ -34,7 +35,8 @@ from localspec.measure.prepare import Asked, kinds_of
 from localspec.report.check import Looked, check_document
 from localspec.report.documents import CheckDocument
 from localspec.report.write import to_json
-from localspec.runtime.settings import LOOKUP, MODEL, RunSettings
+from localspec.runtime.loading import carries_prediction_layers
+from localspec.runtime.settings import LOOKUP, MODEL, MTP, RunSettings
 from localspec.ui.check import check_lines
 from localspec.ui.terminal import open_terminal
 
@@ -116,6 +118,10 @@ def _wanted(model: ModelOptions, notes: Notes) -> Wanted:
 
 
 def _show_quick(wanted: Sequence[Wanted], common: Common) -> int:
+    wanted = [
+        each if each.quick or each.failure else replace(each, quick=quick_check(each.settings))
+        for each in wanted
+    ]
     first = next((each.quick for each in wanted if each.quick), None)
     quick = first or quick_check(wanted[0].settings)
     if common.json:
@@ -133,12 +139,14 @@ def measured(wanted: Sequence[Wanted], asked: Asked, notes: Notes) -> CheckDocum
 
     Raises: LocalspecError when the target cannot be used.
     """
-    settings = replace(wanted[0].settings, drafters=(LOOKUP,))
+    own = (MTP,) if carries_prediction_layers(wanted[0].settings.files.target) else ()
+    settings = replace(wanted[0].settings, drafters=(LOOKUP, *own))
     terminal = open_terminal(COLORS[0])
     with opened(settings, notes.say, terminal=terminal, quiet=notes.quiet) as runtime:
         kinds = kinds_of(runtime, asked)
         bench = ready(runtime, kinds, temperature=asked.temperatures[0], notify=notes.say)
         candidates = [check_lookup(bench)] if bench.stored.transcripts else []
+        candidates += check_heads(bench) if bench.stored.transcripts else []
         looked = []
         for each in wanted:
             looked.append(_screen(each, bench, candidates, notes))

@@ -34,6 +34,7 @@ def settings_echo(settings: RunSettings) -> dict[str, OptionValue]:
     return {
         "target": str(files.target),
         "draft": str(files.draft) if files.draft else None,
+        "head": str(settings.head) if settings.head else None,
         "drafter": ",".join(settings.drafters),
         "gamma": AUTO if settings.gamma is None else settings.gamma,
         "rule": settings.rule.value,

@@ -55,6 +55,15 @@ class ModelOptions:
             complete=draft_names,
         ),
     ] = None
+    head: Annotated[
+        Path | None,
+        setting(
+            "--head",
+            group=PAIR,
+            metavar="FILE",
+            help="Heads that guess from the target's own states (eagle3, medusa); made for it.",
+        ),
+    ] = None
     offline: Annotated[
         bool | None,
         setting("--offline", group=PAIR, help="Use what is here; touch no network."),

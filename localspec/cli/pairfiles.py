@@ -12,11 +12,13 @@ from localspec.cli import pairs_here
 from localspec.cli.notes import Notes
 from localspec.cli.options import ModelOptions
 from localspec.core.sampling import DEFAULT_SAMPLING, SamplingParams
-from localspec.errors import NotHere, OptionError
+from localspec.errors import LocalspecError, NotHere, OptionError
 from localspec.pairs.catalogue import Pair, Sampling
+from localspec.pairs.header import read_header
+from localspec.pairs.kinds import mode_of
 from localspec.pairs.resolve import Request, Resolved, resolve
 from localspec.runtime.demo_pair import pair_files
-from localspec.runtime.settings import READY, PairFiles
+from localspec.runtime.settings import EAGLE3, MEDUSA, MODEL, READY, PairFiles
 
 GGUF = ".gguf"
 
@@ -39,12 +41,23 @@ def find_pair(options: ModelOptions, notes: Notes) -> Chosen:
     found = _resolved(request, options, notes)
     files = pair_files(found, notes.say)
     named = request.pair if request.pair and not request.target else found.target.path.stem
-    files = replace(files, name=named)
+    files = _heads_apart(replace(files, name=named))
     pair = found.pair
     if pair and not request.draft and pair.drafter not in READY:
         notes.say(f"its drafter '{pair.drafter}' is not available yet: the draft is left out")
         files = replace(files, draft=None)
     return Chosen(files, recommended(pair.sampling) if pair else DEFAULT_SAMPLING)
+
+
+def _heads_apart(files: PairFiles) -> PairFiles:
+    """Take a head that was named as the draft for what it is."""
+    try:
+        kind = mode_of(read_header(files.draft)) if files.draft else MODEL
+    except LocalspecError:
+        return files  # said when it is loaded, if it is needed
+    if files.draft is None or kind not in (EAGLE3, MEDUSA):
+        return files
+    return replace(files, draft=None, heads=(*files.heads, (kind, files.draft)))
 
 
 def request_of(options: ModelOptions) -> Request:

@@ -9,9 +9,11 @@ from localspec.cli.room import Headers, headers_of, loads, need
 from localspec.errors import PairRefused
 from localspec.measure.machine import available_bytes
 from localspec.pairs.compat import compare
+from localspec.pairs.header import Header, read_header
 from localspec.pairs.memory import Room, show_bytes
 from localspec.report.documents import CheckDocument, CheckFinding, VerdictInfo
-from localspec.runtime.settings import RunSettings
+from localspec.runtime.heads import kind_of
+from localspec.runtime.settings import EAGLE3, RunSettings
 
 MEMORY = "memory"
 UNKNOWN = "headers and memory only; whether it pays is measured without --quick"
@@ -41,14 +43,23 @@ def quick_check(settings: RunSettings, free_bytes: int | None = None) -> Quick:
         raise PairRefused(f"{settings.files.target.name} says nothing of its layers")
     findings: list[CheckFinding] = []
     mode, refusal = None, ""
-    if headers.draft is not None:
-        fit = compare(headers.target, headers.draft)
+    guessing = headers.draft or _named_head(settings)
+    if guessing is not None:
+        fit = compare(headers.target, guessing)
         findings += [CheckFinding(id=f.id, ok=f.ok, detail=f.detail) for f in fit.findings]
         mode, refusal = str(fit.mode), fit.refusal.detail if fit.refusal else ""
     memory = memory_finding(settings, headers, free_bytes)
     if not memory.ok and not refusal:
         refusal = memory.detail
     return Quick((*findings, memory), mode, refusal)
+
+
+def _named_head(settings: RunSettings) -> Header | None:
+    """Read the header of an EAGLE-3 head that the user named, under either option."""
+    named = settings.head
+    if named is None and settings.draft_required:
+        named = dict(settings.files.heads).get(EAGLE3)
+    return read_header(named) if named and kind_of(named) == EAGLE3 else None
 
 
 def memory_finding(

@@ -130,7 +130,7 @@ class AdaptivePolicy:
         if standing.facts.deterministic:
             standing.cost = DraftCost(call=ratio)
         else:
-            lag = max(now.position - standing.read - USUAL_LAG, 0)
+            lag = max(now.position - standing.read - USUAL_LAG, 0) * standing.facts.reads
             standing.reading = lag * self.costs.catch_up_ratio(name) if lag else 0.0
             standing.cost = DraftCost(token=ratio)
         standing.outlook = best_length(standing.survival.chances, now.table, standing.cost, cap)
@@ -293,6 +293,6 @@ class AdaptivePolicy:
         if standing.facts.deterministic:
             self.costs.saw_call(name, step.draft_s)
             return
-        lag = step.position - standing.read
+        lag = (step.position - standing.read) * standing.facts.reads
         self.costs.saw_draft(name, self._round.asked.get(name, step.drafted), step.draft_s, lag=lag)
         standing.read = step.position

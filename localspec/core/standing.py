@@ -22,6 +22,7 @@ class DrafterFacts:
 
     `deterministic`: guesses are points, and one call costs the same whatever its length.
     `match` gives the length of the match behind the proposal being made, 0 without one.
+    `reads`: it has a cache of its own that must read the history first.
     `asks`: it asks before each pass if that is worth it, so a limit on its length would be in the
     way of the moments when it is sure.
     """
@@ -29,6 +30,7 @@ class DrafterFacts:
     name: str
     deterministic: bool = False
     match: Callable[[], float] | None = None
+    reads: bool = True
     asks: bool = False
 
 

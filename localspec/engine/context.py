@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from localspec.core.tokens import Logits, TokenBuffer, Tokens
 from localspec.engine import library, log
 from localspec.engine.batch import Batch
+from localspec.engine.features import Tap
 from localspec.engine.forgetting import Cache, Forgetting, Way, prove
 from localspec.engine.interrupt import abortable
 from localspec.engine.model import Interrupted, Model
@@ -55,9 +56,12 @@ class Context:
         self._tokens = TokenBuffer()
         self._vocab = model.n_vocab
         self._views: dict[tuple[int, int], NDArray[np.float32]] = {}
+        self._taps: list[Tap] = []
         width = options.strict_rows or min(options.batch, options.n_ctx)
         self._strict = options.strict_rows is not None
-        self._handle: int | None = create(model, options, width, skips=skips)
+        self._handle: int | None = create(
+            model, options, width, others={"cb_eval": skips.callback} if skips else None
+        )
         self._batch = Batch(width)
         self.max_rows = width if self._strict else min(options.max_rows, width)
         self._bind()
@@ -96,6 +100,15 @@ class Context:
         return self._tokens.view
 
     @property
+    def width(self) -> int:
+        """Give the most tokens of one pass."""
+        return self._batch.size
+
+    def watch(self, tap: Tap) -> None:
+        """Tell `tap` about every pass from now on."""
+        self._taps.append(tap)
+
+    @property
     def capacity(self) -> int:
         """Give the number of ids the cache can hold."""
         return self.options.n_ctx
@@ -125,6 +138,7 @@ class Context:
         """Drop everything from `length` on; give the length kept, less where the cache needs it."""
         if length >= len(self._tokens):
             return len(self._tokens)
+        length = min([length, *(tap.reach(length) for tap in self._taps)])
         before = perf_counter()
         kept = self.forgetting.rewind(length)
         self._tokens.truncate(kept)
@@ -186,6 +200,8 @@ class Context:
         else:
             self._batch.fill(tokens, start=len(self._tokens), rows=rows)
         handle = self.handle
+        for tap in self._taps:
+            tap.before(len(tokens), rows)
         before = perf_counter()
         try:
             self.forgetting.before_pass(len(self._tokens), rows)
@@ -197,6 +213,8 @@ class Context:
                 self._remove(self._memory, 1, -1, -1)
             self._tokens.extend(tokens)
             self.forgetting.after_pass(len(tokens))
+            for tap in self._taps:
+                tap.after(len(self._tokens) - len(tokens), len(tokens))
         except BaseException:
             self._repair()
             raise

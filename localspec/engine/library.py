@@ -70,6 +70,11 @@ def has(name: str) -> bool:
     return getattr(load(), name, None) is not None or _symbol(load()._lib, name) is not None
 
 
+def symbol(name: str) -> Any:
+    """Give a function of libllama with types of its own still to be set; None without it."""
+    return _symbol(load()._lib, name)
+
+
 def system_info() -> str:
     """Give the engine's own line about processor features and backends."""
     line: bytes = load().llama_print_system_info()

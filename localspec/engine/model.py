@@ -40,8 +40,8 @@ class Closable(Protocol):
 class Model:
     """A loaded model; close it (or use `with`) to give its memory back."""
 
-    def __init__(self, path: Path, handle: int) -> None:
-        self.path = path
+    def __init__(self, path: Path, handle: int, options: ModelOptions) -> None:
+        self.path, self.options = path, options
         self._handle: int | None = handle
         self._dependents: weakref.WeakSet[Closable] = weakref.WeakSet()
         self.vocabulary = Vocabulary(handle)
@@ -60,15 +60,17 @@ class Model:
         model, OptionError for a device that is not there, Interrupted when `progress` said no.
         """
         path = Path(path)
+        options = options or ModelOptions()
         found = header.read(path)
         _check_header(path, found)
         _check_tokens(path, found)
         with log.captured() as lines:
-            handle = _load(path, options or ModelOptions(), progress)
+            handle = _load(path, options, progress)
         if not handle:
             raise _refusal(path, found, lines)
-        model = cls(path, handle)
-        model._check_decodes_text()
+        model = cls(path, handle, options)
+        if not options.head:
+            model._check_decodes_text()
         return model
 
     @property
@@ -115,9 +117,19 @@ class Model:
         return self._number("llama_model_n_embd")
 
     @functools.cached_property
+    def n_embd_out(self) -> int:
+        """Give the width of the states that the model gives out."""
+        return self._number("llama_model_n_embd_out")
+
+    @functools.cached_property
     def n_layer(self) -> int:
         """Give the number of blocks."""
         return self._number("llama_model_n_layer")
+
+    @functools.cached_property
+    def n_layer_nextn(self) -> int:
+        """Give the number of prediction layers; they are no part of `n_layer`."""
+        return self._number("llama_model_n_layer_nextn")
 
     @functools.cached_property
     def n_ctx_train(self) -> int:

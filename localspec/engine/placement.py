@@ -15,12 +15,18 @@ _ALL_LAYERS = 999
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """Where the weights go and how they are read."""
+    """Where the weights go and how they are read.
+
+    `prediction_layers`: read the layers too that guess further tokens (MTP). `head`: the file is a
+    head that works beside a target, so it need not write text by itself.
+    """
 
     gpu_layers: int | Literal["auto", "all"] = "auto"
     device: str | None = None
     use_mmap: bool = True
     use_mlock: bool = False
+    prediction_layers: bool = False
+    head: bool = False
 
 
 def params(options: ModelOptions, keep: list[Any]) -> Any:
@@ -33,6 +39,7 @@ def params(options: ModelOptions, keep: list[Any]) -> Any:
         (False, True): binding.LLAMA_LOAD_MODE_MLOCK,
     }.get((options.use_mmap, options.use_mlock), binding.LLAMA_LOAD_MODE_NONE)
     native.n_gpu_layers = gpu_layers(options)
+    native.load_mtp = options.prediction_layers
     chosen = _chosen_devices(options)
     if chosen is not None:
         handles = (ctypes.c_void_p * (len(chosen) + 1))(*(each.handle for each in chosen), None)

@@ -3,13 +3,13 @@
 Knows what llama.cpp must be told so that no later pass can exceed it. Does not decode.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from localspec.engine import library, log
 from localspec.engine.checkpoints import MOST_BYTES
 from localspec.engine.model import Model
-from localspec.engine.skipping import Skips
 from localspec.engine.threads import default_threads
 from localspec.errors import OptionError, PairRefused
 
@@ -67,15 +67,22 @@ def strict_width(rows: int) -> int:
     return max(1, -(-rows // STRICT_UNIT)) * STRICT_UNIT
 
 
-def create(model: Model, options: ContextOptions, width: int, *, skips: Skips | None = None) -> int:
+def create(
+    model: Model,
+    options: ContextOptions,
+    width: int,
+    *,
+    others: Mapping[str, object] | None = None,
+) -> int:
     """Allocate a context whose passes have at most `width` rows; give the engine's pointer.
 
+    `others` are further fields of the engine's own parameters, by name.
     Raises: OptionError for options that contradict the model, PairRefused when the engine cannot.
     """
     _check_options(model, options)
     params = _params(model, options, width)
-    if skips is not None:
-        params.cb_eval = skips.callback
+    for name, value in (others or {}).items():
+        setattr(params, name, value)
     with log.captured() as lines:
         handle: int | None = library.load().llama_init_from_model(model.handle, params)
     if not handle:

@@ -15,13 +15,22 @@ from localspec.engine import Context, ContextOptions, Model, ModelOptions
 from localspec.engine.shape import Rollback
 from localspec.measure.arms import Kind
 from localspec.measure.costs import Costs, Survey, measure_draft
+from localspec.measure.heads import heads_at_hand
 from localspec.measure.live import LiveRunner
 from localspec.measure.predict import Predicted, best_point
-from localspec.measure.screen import Screened, Stored, plain_answers, screen_lookup, screen_model
+from localspec.measure.screen import (
+    Screened,
+    Stored,
+    plain_answers,
+    screen_heads,
+    screen_lookup,
+    screen_model,
+)
 from localspec.measure.survey import FRESH_S, real_text, survey, survey_of
 from localspec.measure.verdict import Quiet, Word, judge
+from localspec.runtime.heads import head_for
 from localspec.runtime.pair import Runtime
-from localspec.runtime.settings import LOOKUP, MODEL
+from localspec.runtime.settings import HEADS, LOOKUP, MODEL
 
 REPEATS = 5
 ANSWERS_EACH = 2
@@ -120,6 +129,21 @@ def check_draft(bench: Bench, path: Path) -> Candidate:
     return _candidate(MODEL, path, found, costs)
 
 
+def check_heads(bench: Bench) -> list[Candidate]:
+    """Screen the heads that fit the target.
+
+    Raises: PairRefused for a file that the user named.
+    """
+    runtime = bench.runtime
+    sampling = replace(runtime.settings.sampling, temperature=bench.temperature)
+    candidates = []
+    for name, head in heads_at_hand(runtime, sampling).items():
+        found = screen_heads(runtime.loaded.target, head, stored=bench.stored, costs=bench.costs)
+        path = head_for(name, replace(runtime.settings, drafters=(name,)))
+        candidates.append(_candidate(name, path, found, bench.costs))
+    return candidates
+
+
 def _draft_options(options: ContextOptions, bench: Bench) -> ContextOptions:
     own = bench.runtime.settings.draft
     return replace(options, kv_type_k=own.kv, kv_type_v=own.kv, n_ctx=own.context or options.n_ctx)
@@ -156,7 +180,7 @@ def reason(found: Screened, ratio: float | None, costs: Costs) -> str:
         f"{best.tokens_per_pass:.2f} tokens a pass",
         f"a pass over {best.gamma + 1} rows costs {verify:.2f} of one",
     ]
-    if found.drafter == MODEL and ratio is not None:
+    if found.drafter in (MODEL, *HEADS) and ratio is not None:
         said.append(f"a drafted token {ratio:.2f}")
     if found.acceptance is not None:
         said.append(f"{found.acceptance:.0%} of the guesses would stand")

@@ -12,12 +12,19 @@ from localspec.core.theory import MAX_GAMMA
 from localspec.errors import OptionError, PairRefused
 from localspec.measure.arms import Arm, Design, Kind, arms_of
 from localspec.measure.costs import REPEATS, Costs
+from localspec.measure.heads import heads_at_hand
 from localspec.measure.live import ANSWER_TOKENS, LiveRunner, prompts_of
-from localspec.measure.screen import Screened, plain_answers, screen_lookup, screen_model
+from localspec.measure.screen import (
+    Screened,
+    plain_answers,
+    screen_heads,
+    screen_lookup,
+    screen_model,
+)
 from localspec.measure.survey import real_text, survey
 from localspec.measure.texts import Texts
 from localspec.runtime.pair import Runtime
-from localspec.runtime.settings import AUTO, LOOKUP, MODEL
+from localspec.runtime.settings import AUTO, HEADS, LOOKUP, MODEL
 
 REPLAYED_EACH = 1
 Notify = Callable[[str], None]
@@ -88,7 +95,8 @@ def check_sizes(runtime: Runtime) -> None:
 
 def drafters_at_hand(runtime: Runtime) -> tuple[str, ...]:
     """Name what can be compared with the files that are loaded."""
-    return (MODEL, LOOKUP, AUTO) if runtime.loaded.draft is not None else (LOOKUP, AUTO)
+    model = (MODEL,) if runtime.loaded.draft is not None else ()
+    return (*model, *heads_at_hand(runtime), LOOKUP, AUTO)
 
 
 def kinds_of(runtime: Runtime, asked: Asked) -> tuple[Kind, ...]:
@@ -142,6 +150,10 @@ def screened(
             own = replace(costs, drafts={**costs.drafts, MODEL: costs.drafts.get(name, ())})
             seen = screen_model(draft.model, draft, sampler, stored=stored, costs=own, most=most)
             found.append(replace(seen, drafter=name))
+    if names & {*HEADS, AUTO}:
+        for name, head in heads_at_hand(runtime, sampling).items():
+            if names & {name, AUTO}:
+                found.append(screen_heads(runtime.loaded.target, head, stored=stored, costs=costs))
     if names & {LOOKUP, AUTO}:
         found.append(screen_lookup(runtime, stored=stored, costs=costs, most=most))
     return tuple(found)

@@ -13,9 +13,11 @@ from math import exp
 import numpy as np
 from numpy.typing import NDArray
 
+from localspec.core.distribution import Distribution
 from localspec.core.draft import Drafter, DraftRequest
 from localspec.core.sampling import Sampler
 from localspec.core.tokens import Tokens, TokenSequence, sync
+from localspec.measure.heads import HeadOfTarget
 from localspec.measure.sample import Sample
 
 CHUNK = 32
@@ -106,6 +108,42 @@ def point_chances(drafter: Drafter, transcript: Transcript, *, most: int) -> lis
         reach = np.array([len(guess)], np.int64)
         found.append(Chances(right.astype(np.float64), reach, first + at, point=True))
     return found
+
+
+def head_chances(
+    drafter: HeadOfTarget, target: TokenSequence, transcript: Transcript, *, chunk: int
+) -> list[Chances]:
+    """Ask heads at every place of an answer; give one `Chances` a starting place.
+
+    The target reads the answer `chunk` tokens at a time, each with its state; a head that draws
+    token by token is led along what was really written.
+    """
+    history, first = transcript.history, len(transcript.prompt)
+    sync(target, history[: first - 1], 0)
+    found: list[Chances] = []
+    for at in range(0, len(transcript.tokens), chunk):
+        until = min(at + chunk, len(transcript.tokens))
+        target.extend(history[first - 1 + at : first - 1 + until], until - at)
+        for start in range(at, until):
+            limit = min(drafter.most, len(transcript.tokens) - start - 1)
+            # The state of the last token read: at the very start of an answer there is none.
+            laws = _laws_along(drafter, transcript, start, limit if start else 0)
+            chances = [
+                min(1.0, law.prob(int(transcript.tokens[start + i])) / transcript.probs[start + i])
+                for i, law in enumerate(laws)
+            ]
+            found.append(Chances(np.array(chances), np.array([len(laws)], np.int64), first + start))
+    return found
+
+
+def _laws_along(
+    drafter: Drafter, transcript: Transcript, start: int, limit: int
+) -> tuple[Distribution, ...]:
+    """Give the laws of a round that begins at `start`, along what was really written."""
+    if limit <= 0:
+        return ()
+    request = DraftRequest(limit, lambda _law, place: int(transcript.tokens[start + place]))
+    return drafter.propose(transcript.history[: len(transcript.prompt) + start], request).laws
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from localspec.core.theory import MAX_GAMMA
 from localspec.engine import Context, Model
 from localspec.measure.arms import Arm, Kind, Slot
 from localspec.measure.costs import Costs
+from localspec.measure.heads import HeadOfTarget
 from localspec.measure.live import LiveRunner
 from localspec.measure.predict import (
     Overheads,
@@ -26,6 +27,7 @@ from localspec.measure.replay import (
     Chances,
     Rounds,
     Transcript,
+    head_chances,
     model_chances,
     model_rounds,
     point_chances,
@@ -33,7 +35,6 @@ from localspec.measure.replay import (
     transcript_of,
 )
 from localspec.measure.sample import Sample, take
-from localspec.measure.survey import drafter_of
 from localspec.runtime.pair import Runtime
 from localspec.runtime.settings import LOOKUP, MODEL
 
@@ -105,7 +106,7 @@ def screen_lookup(
     runtime: Runtime, *, stored: Stored, costs: Costs, most: int = MAX_GAMMA
 ) -> Screened:
     """Replay lookup over the answers."""
-    drafter = drafter_of(runtime, LOOKUP)
+    drafter = runtime.drafter(LOOKUP)
     found: list[list[Chances]] = [
         point_chances(drafter, told, most=most) for told in stored.transcripts
     ]
@@ -113,6 +114,22 @@ def screen_lookup(
     share = float(sum(firsts) / len(firsts)) if firsts else None
     rounds = {g: [point_rounds(each, g) for each in found] for g in range(1, most + 1)}
     return _screened(LOOKUP, rounds, stored, costs, share)
+
+
+def screen_heads(
+    target: Context, drafter: HeadOfTarget, *, stored: Stored, costs: Costs
+) -> Screened:
+    """Replay a head over the answers; the target reads them again for its states."""
+    found: list[list[Chances]] = []
+    for told in stored.transcripts:
+        target.rewind(0)
+        found.append(head_chances(drafter, target, told, chunk=target.max_rows))
+    target.rewind(0)
+    firsts = [each.accept[0] for chances in found for each in chances if len(each.accept)]
+    share = float(sum(firsts) / len(firsts)) if firsts else None
+    gammas = range(1, drafter.most + 1)
+    rounds = {g: [point_rounds(each, g) for each in found] for g in gammas}
+    return _screened(drafter.name, rounds, stored, costs, share)
 
 
 @contextmanager

@@ -9,24 +9,24 @@ from time import perf_counter
 
 import numpy as np
 
-from localspec.core.draft import Drafter
 from localspec.core.tokens import Tokens
 from localspec.engine import Context
 from localspec.measure import calibration
 from localspec.measure.costs import (
     CONTEXTS,
+    DRAFT_LENGTHS,
     CostPoint,
     Costs,
     Survey,
     measure_draft,
     measure_passes,
 )
+from localspec.measure.heads import ReadFirst, heads_at_hand
 from localspec.measure.identity import identify, key_of, machine_identity
 from localspec.measure.texts import builtin
 from localspec.runtime.calibration import keep_costs
 from localspec.runtime.pair import Runtime
 from localspec.runtime.settings import LOOKUP
-from localspec.runtime.speculation import Workshop
 
 FRESH_S = 24 * 3600.0
 COPIED = 40
@@ -102,21 +102,19 @@ def rescaled(points: tuple[CostPoint, ...], target: Context, plan: Survey) -> tu
 
 
 def drafts_of(runtime: Runtime, plan: Survey) -> dict[str, tuple[CostPoint, ...]]:
-    """Time a drafted token of each draft model there is, and a copy by lookup."""
+    """Time a drafted token of each draft model and head there is, and a copy by lookup."""
     found = {
-        name: measure_draft(drafter_of(runtime, name), plan, clock=perf_counter)
+        name: measure_draft(runtime.drafter(name), plan, clock=perf_counter)
         for name in runtime.loaded.drafts
     }
+    for name, head in heads_at_hand(runtime).items():
+        reading = ReadFirst(head, runtime.loaded.target)
+        lengths = sorted({min(length, head.most) for length in DRAFT_LENGTHS})
+        found[name] = measure_draft(reading, plan, clock=perf_counter, lengths=lengths)
     copied = np.tile(plan.text[:COPIED], 1 + max(plan.contexts) // COPIED)
     own = replace(plan, text=copied)
-    points = measure_draft(drafter_of(runtime, LOOKUP), own, clock=perf_counter)
+    points = measure_draft(runtime.drafter(LOOKUP), own, clock=perf_counter)
     return {**found, LOOKUP: points} if points else found
-
-
-def drafter_of(runtime: Runtime, name: str) -> Drafter:
-    """Make a drafter as the loop would use it."""
-    settings = replace(runtime.settings, drafters=(name,), gamma=1)
-    return Workshop(runtime.loaded).speculation(settings).drafters[0]
 
 
 def _leave_empty(runtime: Runtime) -> None:

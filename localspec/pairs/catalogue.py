@@ -81,6 +81,12 @@ class ModelFile(_Strict):
         return tuple(RemoteFile(self.repo, n, self.revision) for n in part_names(self.file))
 
 
+class HeadFile(ModelFile):
+    """A head that guesses from the target's own states, and the drafter that runs it."""
+
+    drafter: Literal["eagle3", "medusa"]
+
+
 class Variant(_Strict):
     """The same pair in another layout."""
 
@@ -98,6 +104,7 @@ class Pair(_Strict):
     target: ModelFile
     draft: ModelFile | None = None
     sampling: Sampling = Sampling()
+    heads: tuple[HeadFile, ...] = ()
     variants: Mapping[str, Variant] = {}
     note: str = ""
 
@@ -244,6 +251,6 @@ def _explain(path: Path, data: Mapping[str, Any], error: ValidationError) -> tup
 
 _KEYS = {
     key
-    for model in (_File, Pair, ModelFile, Sampling, Recipe, Variant)
+    for model in (_File, Pair, ModelFile, HeadFile, Sampling, Recipe, Variant)
     for key in model.model_fields
 }

@@ -11,7 +11,7 @@ from typing import Literal
 
 from localspec.errors import PairRefused
 from localspec.pairs.header import Header
-from localspec.pairs.kinds import HEADS, NOT_A_DRAFT, Mode, mode_of, mtp_layers
+from localspec.pairs.kinds import HEADS, NOT_A_DRAFT, Mode, has_mtp, mode_of, mtp_layers
 from localspec.pairs.vocabulary import SPECIAL_KEYS, Vocabulary, read_vocabulary, template_family
 
 Level = Literal["ok", "note", "warning", "refused"]
@@ -103,6 +103,9 @@ def compare(target: Header, draft: Header) -> Fit:
 def own_head(target: Header) -> Fit:
     """Say whether a target can guess with prediction layers of its own."""
     layers = mtp_layers(target)
+    if layers and not has_mtp(target):
+        detail = "the target's prediction layers were left out of its file; take one with them"
+        return Fit("mtp", (Finding("kind", "refused", detail),))
     if layers:
         detail = f"the target carries {layers} prediction layer{'s' * (layers > 1)} of its own"
         usable = read_vocabulary(target).usable

@@ -57,6 +57,14 @@ def mtp_layers(header: Header) -> int:
     return header.number("{arch}.nextn_predict_layers") or 0
 
 
+def has_mtp(header: Header) -> bool:
+    """Tell whether a file holds every prediction layer that it speaks of."""
+    layers = mtp_layers(header)
+    blocks = (header.number("{arch}.block_count") or 0) - layers
+    names = (f"blk.{blocks + layer}.nextn.eh_proj.weight" for layer in range(layers))
+    return layers > 0 and all(header.tensor(name) is not None for name in names)
+
+
 def has_trunk(header: Header) -> bool:
     """Tell whether a file holds ordinary blocks, not prediction layers only."""
     blocks = (header.number("{arch}.block_count") or 0) - mtp_layers(header)

@@ -25,14 +25,24 @@ def to_toml(pair: Pair) -> str:
 
 def _lines(table: dict[str, Any], name: str) -> Iterator[str]:
     inner = {key: value for key, value in table.items() if isinstance(value, dict)}
+    rows = {key: value for key, value in table.items() if _is_tables(value)}
     for key, value in table.items():
-        if key not in inner:
+        if key not in inner and key not in rows:
             yield f"{key} = {json.dumps(value)}"  # a JSON string, number or list is TOML too
+    for key, value in rows.items():
+        for row in value:
+            yield ""
+            yield f"[[{name}.{key}]]"
+            yield from _lines(row, f"{name}.{key}")
     for key, value in inner.items():
         yield ""
         full = f"{name}.{key if key.isidentifier() else json.dumps(key)}"
         yield f"[{full}]"
         yield from _lines(value, full)
+
+
+def _is_tables(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
 
 
 def add_pair(pair: Pair, path: Path) -> None:

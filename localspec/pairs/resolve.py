@@ -35,11 +35,15 @@ class LocalModel:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What will run; `pair` gives the recommended settings if a pair was named."""
+    """What will run; `pair` gives the recommended settings if a pair was named.
+
+    `heads` are the pair's own that are here, each behind the name of its drafter.
+    """
 
     target: LocalModel
     draft: LocalModel | None
     pair: Pair | None
+    heads: tuple[tuple[str, Path], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +71,17 @@ def resolve(request: Request, catalogue: Catalogue, cache: Path | None = None) -
         target = _find(pair.target, request.pair or pair.name, cache)
     else:
         raise OptionError("no pair and no target", "name a pair, or give --target FILE")
+    heads = _heads(pair, cache) if pair and not request.target else ()
     if request.draft:
-        return Resolved(target, LocalModel(find_reference(request.draft, cache)), pair)
+        return Resolved(target, LocalModel(find_reference(request.draft, cache)), pair, heads)
     wanted = pair.draft if pair else None
     draft = _find(wanted, request.pair or "", cache) if wanted else None
-    return Resolved(target, draft, pair)
+    return Resolved(target, draft, pair, heads)
+
+
+def _heads(pair: Pair, cache: Path | None) -> tuple[tuple[str, Path], ...]:
+    found = ((head.drafter, find_model(head, cache)) for head in pair.heads)
+    return tuple((drafter, path) for drafter, path in found if path is not None)
 
 
 def _find(model: ModelFile, name: str, cache: Path | None) -> LocalModel:

@@ -26,6 +26,7 @@ def pair_files(found: Resolved, notify: Notify) -> PairFiles:
         draft=_made(draft, notify) if draft else None,
         name=found.pair.name if found.pair else found.target.path.stem,
         derived=derived,
+        heads=found.heads,
     )
 
 

@@ -5,17 +5,19 @@ Knows files, placement and context sizes. Does not know drafters or text.
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 
 from localspec.core.theory import MAX_GAMMA
 from localspec.engine import Context, ContextOptions, Model, ModelOptions
+from localspec.engine.heads import runs_prediction_layers
 from localspec.engine.shape import Rollback
 from localspec.engine.template import ChatTemplate
 from localspec.errors import LocalspecError, PairRefused
 from localspec.pairs.compat import compare
 from localspec.pairs.header import read_header
+from localspec.pairs.kinds import has_mtp, mtp_layers
 from localspec.pairs.memory import Load
 from localspec.runtime.caches import (
     DISAGREES,
@@ -33,9 +35,11 @@ from localspec.runtime.settings import (
     DEFAULT_CONTEXT,
     LAYERSKIP,
     MODEL,
+    MTP,
     Placement,
     RunSettings,
 )
+from localspec.runtime.shelf import HeadShelf
 
 Notify = Callable[[str], None]
 Progress = Callable[[str, float | None], object]
@@ -56,6 +60,7 @@ class Loaded:
     draft: Context | None
     load_s: float
     skipped: Context | None = None
+    heads: HeadShelf = field(default_factory=HeadShelf)
 
     @property
     def drafts(self) -> dict[str, Context]:
@@ -84,7 +89,12 @@ def load_pair(
     """
 
     def opened(path: Path, placement: Placement, role: str) -> Model:
-        return resources.enter_context(_model(path, placement, role=role, progress=progress))
+        options = ModelOptions(
+            placement.gpu_layers,
+            placement.device,
+            prediction_layers=role == "target" and wants_prediction_layers(settings),
+        )
+        return resources.enter_context(_model(path, options, role=role, progress=progress))
 
     begun = perf_counter()
     settings = with_skipped(settings, notify)
@@ -138,12 +148,24 @@ def _optional(settings: RunSettings, notify: Notify) -> Iterator[None]:
         notify(f"no draft model: {failure.message}")
 
 
-def _model(path: Path, placement: Placement, *, role: str, progress: Progress) -> Model:
+def wants_prediction_layers(settings: RunSettings) -> bool:
+    """Say whether to load the target's own prediction layers: named, or there and of use."""
+    if AUTO not in settings.drafters:
+        return MTP in settings.drafters
+    return carries_prediction_layers(settings.files.target)
+
+
+def carries_prediction_layers(path: Path) -> bool:
+    """Say whether a file holds prediction layers that the engine can run."""
+    header = read_header(path)
+    return has_mtp(header) and runs_prediction_layers(header.arch, mtp_layers(header))
+
+
+def _model(path: Path, options: ModelOptions, *, role: str, progress: Progress) -> Model:
     def report(share: float) -> bool:
         progress(f"loading the {role}", share)
         return True
 
-    options = ModelOptions(placement.gpu_layers, placement.device)
     return Model.load(path, options, progress=report)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from threading import Event as Flag
 
 from localspec.core.adaptive import AdaptivePolicy
+from localspec.core.draft import Drafter
 from localspec.core.events import Event
 from localspec.core.generate import generate
 from localspec.core.judge import Judge
@@ -146,6 +147,15 @@ class Runtime:
         """
         self._speculation = self._workshop.speculation(settings)
         self.settings = settings
+
+    def drafter(self, name: str, sampling: SamplingParams | None = None) -> Drafter:
+        """Give one drafter as the loop would use it, for measuring it alone.
+
+        Raises: OptionError, PairRefused.
+        """
+        sampling = sampling or self.settings.sampling
+        settings = replace(self.settings, drafters=(name,), gamma=1, sampling=sampling)
+        return self._workshop.speculation(settings).drafters[0]
 
     def set_drafters(self, names: tuple[str, ...]) -> None:
         """Use other drafters from the next answer on."""

@@ -20,9 +20,14 @@ MODEL = "model"
 LOOKUP = "lookup"
 NGRAM = "ngram"
 LAYERSKIP = "layerskip"
-HEADS = ("eagle3", "mtp", "medusa")
+EAGLE3 = "eagle3"
+MTP = "mtp"
+MEDUSA = "medusa"
+HEADS = (EAGLE3, MTP, MEDUSA)
+FROM_FILES = (EAGLE3, MEDUSA)
+"""Heads that are a file of their own."""
 DRAFTERS = (AUTO, MODEL, LOOKUP, NGRAM, LAYERSKIP, *HEADS, NONE)
-READY = (AUTO, MODEL, LOOKUP, NGRAM, LAYERSKIP, NONE)
+READY = (AUTO, MODEL, LOOKUP, NGRAM, LAYERSKIP, *HEADS, NONE)
 DEFAULT_CONTEXT = 4096
 
 
@@ -42,6 +47,7 @@ class PairFiles:
 
     `derived`: the draft was made from the target by leaving blocks out, so it fits by construction.
     `skipped`: another such file, made for the drafter `layerskip`.
+    `heads`: files of heads that come with the pair, each behind the name of its drafter.
     """
 
     target: Path
@@ -49,13 +55,15 @@ class PairFiles:
     name: str = ""
     derived: bool = False
     skipped: Path | None = None
+    heads: tuple[tuple[str, Path], ...] = ()
 
 
 @dataclass(frozen=True)
 class RunSettings:
     """One run. None means `auto` for gamma and threads, and random for the seed.
 
-    `draft_required`: the user named the draft, so a draft that fails stops the run.
+    `draft_required`: the user named the draft, so a draft that fails stops the run. `head`: a file
+    of heads that the user named; those of the pair are in `files`.
     """
 
     files: PairFiles
@@ -70,6 +78,7 @@ class RunSettings:
     threads: int | None = None
     target: Placement = field(default_factory=Placement)
     draft: Placement = field(default_factory=Placement)
+    head: Path | None = None
     expect: Path | None = None
     ngram_from: tuple[Path, ...] = ()
     lookup_min: int = 2

@@ -3,7 +3,7 @@
 Knows which drafter needs what. Does not know files, conversations or screens.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from localspec.core.adaptive import AdaptivePolicy, PolicyOptions
@@ -13,20 +13,41 @@ from localspec.core.generate import Speculation
 from localspec.core.habits import merged
 from localspec.core.policy import BaselineSchedule, FixedPolicy, Policy
 from localspec.core.rules import RuleName
-from localspec.core.sampling import Sampler, SamplingParams
+from localspec.core.sampling import DEFAULT_SAMPLING, Sampler, SamplingParams
 from localspec.core.standing import DrafterFacts
 from localspec.core.tempering import DraftTemperature
+from localspec.drafters.head import HeadDrafter
 from localspec.drafters.lookup import LookupDrafter
+from localspec.drafters.medusa import MedusaDrafter
 from localspec.drafters.model import ModelDrafter
 from localspec.drafters.ngram import NgramDrafter
 from localspec.drafters.ngram_table import NgramTable
+from localspec.drafters.with_law import WithLaw
 from localspec.engine import Context
-from localspec.errors import OptionError
+from localspec.errors import OptionError, PairRefused
 from localspec.runtime.caches import can_speculate, refuse_useless
 from localspec.runtime.calibration import known_costs
 from localspec.runtime.habits import Habits
+from localspec.runtime.heads import (
+    eagle3_parts,
+    head_for,
+    mtp_parts,
+)
 from localspec.runtime.loading import Loaded, Notify
-from localspec.runtime.settings import AUTO, LAYERSKIP, LOOKUP, MODEL, NGRAM, NONE, RunSettings
+from localspec.runtime.settings import (
+    AUTO,
+    EAGLE3,
+    HEADS,
+    LAYERSKIP,
+    LOOKUP,
+    MEDUSA,
+    MODEL,
+    MTP,
+    NGRAM,
+    NONE,
+    RunSettings,
+)
+from localspec.runtime.shelf import HeadParts
 from localspec.runtime.texts import ngram_table, text_ids
 
 
@@ -44,6 +65,8 @@ class Workshop:
         self._heated: SamplingParams | None = None
         self._lookup: LookupDrafter | None = None
         self._table: NgramTable | None = None
+        self._heads = loaded.heads.running
+        self._refused: set[str] = set()
 
     def speculation(self, settings: RunSettings) -> Speculation:
         """Put together what the settings ask for.
@@ -75,7 +98,8 @@ class Workshop:
             return ()
         if settings.drafters == (AUTO,):
             ngram = (NGRAM,) if settings.ngram_from else ()
-            return (LOOKUP, *ngram, MODEL) if self._loaded.draft else (LOOKUP, *ngram)
+            model = (MODEL,) if self._loaded.draft else ()
+            return (LOOKUP, *ngram, *model, *self._usable_heads(settings))
         return settings.drafters
 
     def _policy(self, drafters: Sequence[Drafter], settings: RunSettings) -> Policy:
@@ -107,15 +131,68 @@ class Workshop:
         return CostModel(known_costs(self._loaded), max_rows=self._loaded.target.max_rows)
 
     def _drafter(self, name: str, settings: RunSettings) -> Drafter:
-        if name == MODEL:
-            return self._model_drafter(settings)
-        if name == LAYERSKIP:
-            return self._layerskip_drafter(settings)
-        if name == LOOKUP:
-            return self._lookup_drafter(settings)
-        if name == NGRAM:
-            return self._ngram_drafter(settings)
-        raise OptionError(f"drafter '{name}' is not available yet")
+        makers: dict[str, Callable[[RunSettings], Drafter]] = {
+            MODEL: self._model_drafter,
+            LAYERSKIP: self._layerskip_drafter,
+            LOOKUP: self._lookup_drafter,
+            NGRAM: self._ngram_drafter,
+            MEDUSA: self._medusa_drafter,
+            EAGLE3: self._eagle3_drafter,
+            MTP: self._mtp_drafter,
+        }
+        return makers[name](settings)
+
+    def _usable_heads(self, settings: RunSettings) -> tuple[str, ...]:
+        """Give the head drafters that `auto` may use; a head nobody named may fail, said once."""
+        return tuple(name for name in HEADS if self._is_usable(name, settings))
+
+    def _is_usable(self, name: str, settings: RunSettings) -> bool:
+        own = name == MTP and self._loaded.model.options.prediction_layers
+        if name in self._refused or not (own or head_for(name, settings)):
+            return False
+        try:
+            self._drafter(name, settings)
+        except PairRefused as failure:
+            if settings.head is not None or settings.draft_required:
+                raise
+            self._refused.add(name)
+            self._notify(f"drafter {name} is left out: {failure.message}")
+            return False
+        return True
+
+    def _medusa_drafter(self, settings: RunSettings) -> MedusaDrafter:
+        path = head_for(MEDUSA, settings)
+        if path is None:
+            raise OptionError("drafter 'medusa' needs a file of heads", "name one: --head FILE")
+        parts = self._loaded.heads.medusa(path, self._loaded.target)
+        vocabulary = self._loaded.model.vocabulary
+        sampler = Sampler(settings.sampling, vocabulary.usable, tuple(sorted(vocabulary.banned)))
+        return MedusaDrafter(parts.states, parts.heads, sampler, size=vocabulary.size)
+
+    def _eagle3_drafter(self, settings: RunSettings) -> WithLaw:
+        path = head_for(EAGLE3, settings)
+        if path is None:
+            raise OptionError("drafter 'eagle3' needs a file of its head", "name one: --head FILE")
+        known = self._heads.get(EAGLE3)
+        if known is None or known[0] != path:
+            if known is not None:
+                known[1].close()
+            parts = eagle3_parts(self._loaded, path, settings)
+            self._heads[EAGLE3] = path, parts, _head_drafter(EAGLE3, parts)
+        return self._head_for(EAGLE3, settings)
+
+    def _mtp_drafter(self, settings: RunSettings) -> WithLaw:
+        if MTP not in self._heads:
+            parts = mtp_parts(self._loaded, settings)
+            self._heads[MTP] = self._loaded.model.path, parts, _head_drafter(MTP, parts)
+        return self._head_for(MTP, settings)
+
+    def _head_for(self, name: str, settings: RunSettings) -> WithLaw:
+        """Give the one drafter of a head, which knows what it has read, a law."""
+        vocabulary = self._loaded.model.vocabulary
+        banned = tuple(sorted(vocabulary.banned))
+        sampler = Sampler(settings.sampling, vocabulary.usable, banned, telling=True)
+        return WithLaw(self._heads[name][2], sampler)
 
     def _lookup_drafter(self, settings: RunSettings) -> LookupDrafter:
         """Keep one index over the conversation, and the expected text before it."""
@@ -167,11 +244,22 @@ class Workshop:
         return self._heat
 
 
+def _head_drafter(name: str, parts: HeadParts) -> HeadDrafter:
+    """Draw from a head; where its states run out of room it reads them first."""
+    drafter = HeadDrafter(parts.head, parts.states, Sampler(DEFAULT_SAMPLING), name=name)
+    parts.states.reader = drafter.read_ahead
+    return drafter
+
+
 def _facts(drafter: Drafter) -> DrafterFacts:
     """Tell the policy what a drafter is like."""
     if isinstance(drafter, LookupDrafter):
         return DrafterFacts(drafter.name, True, lambda: drafter.evidence)
-    return DrafterFacts(drafter.name, asks=isinstance(drafter, ModelDrafter))
+    return DrafterFacts(
+        drafter.name,
+        reads=not isinstance(drafter, MedusaDrafter | NgramDrafter),
+        asks=isinstance(drafter, ModelDrafter | WithLaw),
+    )
 
 
 def law_name(settings: RunSettings) -> str:

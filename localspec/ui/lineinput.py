@@ -26,7 +26,7 @@ from localspec.ui.terminal import Terminal
 
 PROMPT = "> "
 QUOTES = '"""'
-_ARGUMENTS = {"drafter": ("auto", "lookup", "model", "ngram", "none"), "gamma": ("auto",)}
+_ARGUMENTS = {"drafter": ("auto", "lookup", "model", "ngram", "medusa", "none"), "gamma": ("auto",)}
 
 
 class Reader(Protocol):

@@ -205,3 +205,7 @@ def test_the_wheel_carries_the_catalogue_and_finds_it(tmp_path: Path) -> None:
     found = subprocess.run(command, cwd=unpacked, capture_output=True, text=True, check=True)
     assert Path(found.stdout.strip()) == unpacked / "localspec" / "models.toml"
     assert (unpacked / "localspec" / "models.toml").read_bytes() == shipped_file().read_bytes()
+    heads = load_catalogue().get("demo").heads
+    assert heads
+    for head in heads:
+        assert (unpacked / "localspec" / "demo" / head.file).stat().st_size == head.bytes

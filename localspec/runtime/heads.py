@@ -1,0 +1,96 @@
+"""Heads on the target's states: which file, and what a drafter needs of a loaded target.
+
+Knows files, the pair's own heads and taps. Does not know how a head guesses.
+"""
+
+from pathlib import Path
+
+from localspec.engine import ContextOptions, Model, ModelOptions
+from localspec.engine.features import layer_tap, nextn_tap
+from localspec.engine.heads import Eagle3Head, MtpHead, prediction_layers
+from localspec.errors import NotHere, PairRefused
+from localspec.pairs.compat import own_head
+from localspec.pairs.eagle3_file import check_eagle3
+from localspec.pairs.header import read_header
+from localspec.runtime.loading import Loaded
+from localspec.runtime.settings import AUTO, HEADS, RunSettings
+from localspec.runtime.shelf import HeadParts
+
+
+def head_for(drafter: str, settings: RunSettings) -> Path | None:
+    """Give the file of heads that a drafter is to use; None where there is none.
+
+    A file that the user named goes to the drafter that the user named; under `auto` its own header
+    says whose it is.
+    Raises: PairRefused for a named file that is no file of heads.
+    """
+    if settings.head is None:
+        return dict(settings.files.heads).get(drafter)
+    if settings.drafters != (AUTO,):
+        return settings.head
+    return settings.head if kind_of(settings.head) == drafter else None
+
+
+def eagle3_parts(loaded: Loaded, path: Path, settings: RunSettings) -> HeadParts:
+    """Load an EAGLE-3 head after its header was held against the target.
+
+    Raises: PairRefused.
+    """
+    layers = check_eagle3(path, read_header(loaded.model.path))
+    states = layer_tap(loaded.target, layers)
+    placement = settings.draft
+    model = Model.load(path, ModelOptions(placement.gpu_layers, placement.device, head=True))
+    try:
+        head = Eagle3Head(model, loaded.target, _shape(loaded, settings))
+    except BaseException:
+        model.close()
+        raise
+    return _kept(loaded, HeadParts(head, states, model))
+
+
+def mtp_parts(loaded: Loaded, settings: RunSettings) -> HeadParts:
+    """Make the target's own prediction layers ready to guess.
+
+    Raises: PairRefused.
+    """
+    refusal = own_head(read_header(loaded.model.path)).refusal
+    if refusal is not None:
+        raise PairRefused(f"{loaded.model.path.name}: {refusal.detail}", "take another drafter")
+    prediction_layers(loaded.model)
+    states = nextn_tap(loaded.target)
+    return _kept(
+        loaded, HeadParts(MtpHead(loaded.model, loaded.target, _shape(loaded, settings)), states)
+    )
+
+
+def _shape(loaded: Loaded, settings: RunSettings) -> ContextOptions:
+    return ContextOptions(
+        n_ctx=settings.draft.context or loaded.target.capacity,
+        threads=settings.threads,
+        kv_type_k=settings.draft.kv,
+        kv_type_v=settings.draft.kv,
+    )
+
+
+def _kept(loaded: Loaded, parts: HeadParts) -> HeadParts:
+    """Have the head closed before its target."""
+    loaded.model.attach(parts)
+    return parts
+
+
+def kind_of(path: Path) -> str:
+    """Name the drafter that a file of heads is for.
+
+    Raises: PairRefused for any other file.
+    """
+    try:
+        kind = read_header(path).arch
+    except NotHere as absent:
+        raise PairRefused(f"no heads: {absent.message}", "check --head") from absent
+    if kind not in HEADS:
+        found = f"a {kind} file" if kind else "of no kind that it names"
+        raise PairRefused(
+            f"{path.name} holds no heads: it is {found}",
+            "take the head that was made for this target",
+        )
+    return kind

@@ -1,0 +1,1 @@
+"""Tools that make files for localspec; none of them is needed to run it."""
