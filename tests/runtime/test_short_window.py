@@ -1,6 +1,7 @@
 """A window kept short: room for guesses in every round, far past the window."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,9 @@ from tests.models import write_window
 GREEDY = SamplingParams(temperature=0)
 PROMPT = np.array([0, *range(40, 140)], np.int32)
 WINDOW, BATCH, LONG = 64, 64, 500
+# Without strict width, passes of other widths and cells in another order move a logit by up to .01.
+ROUNDING = 0.02
+SHORT = ContextOptions(1024, BATCH, threads=1, kv_type_k="f32", kv_type_v="f32", swa_full=False)
 
 
 class Watched(Context):
@@ -43,16 +47,14 @@ class Watched(Context):
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     path = write_window(tmp_path_factory.mktemp("window") / "target.gguf")
-    shape = ContextOptions(n_ctx=1024, batch=BATCH, threads=1, swa_full=False)
-    with Model.load(path) as model, Watched(model, shape) as context:
+    with Model.load(path) as model, Watched(model, SHORT) as context:
         yield context
 
 
 @pytest.fixture(scope="module")
 def draft(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     path = write_window(tmp_path_factory.mktemp("window") / "draft.gguf", noise=0.1)
-    rollback = Rollback(guessing=True)
-    shape = ContextOptions(1024, BATCH, threads=1, max_rows=1, swa_full=False, rollback=rollback)
+    shape = replace(SHORT, max_rows=1, rollback=Rollback(guessing=True))
     with Model.load(path) as model, Watched(model, shape) as context:
         yield context
 
@@ -72,6 +74,19 @@ def plain(target: Watched) -> list[int]:
     return written(target, [], 0).tokens
 
 
+def same_but_for_near_ties(target: Context, plain: list[int], found: list[int]) -> None:
+    """Compare ids up to the first place where they may part: two logits nearer than rounding."""
+    first = next((i for i, (a, b) in enumerate(zip(plain, found, strict=True)) if a != b), None)
+    if first is None:
+        return
+    assert first > 2 * WINDOW
+    history = np.concatenate([PROMPT, np.array(plain[:first], np.int32)])
+    target.rewind(0)
+    row = target.extend(history, 1)[-1]
+    assert abs(float(row[plain[first]] - row[found[first]])) < ROUNDING
+    assert row[plain[first]] > np.partition(row, -2)[-2] - ROUNDING
+
+
 @pytest.mark.parametrize("gamma", [1, 4, 8])
 def test_ids_equal_plain_ones_far_past_the_window_and_no_guess_costs_a_second_reading(
     target: Watched, draft: Watched, plain: list[int], gamma: int
@@ -82,14 +97,14 @@ def test_ids_equal_plain_ones_far_past_the_window_and_no_guess_costs_a_second_re
         each.rewind(0)
         each.rewinds.clear()
     tally = written(target, drafters, gamma)
-    assert tally.tokens == plain
+    same_but_for_near_ties(target, plain, tally.tokens)
     assert len(tally.tokens) == LONG > 4 * (WINDOW + BATCH) - 20
     assert len(target.rewinds) > LONG / 10
     assert all(asked == kept for each in (target, draft) for asked, kept in each.rewinds)
 
 
 def test_lookup_in_a_short_window(target: Watched, plain: list[int]) -> None:
-    assert written(target, [LookupDrafter(frozenset())], 6).tokens == plain
+    same_but_for_near_ties(target, plain, written(target, [LookupDrafter(frozenset())], 6).tokens)
 
 
 def test_strict_width_keeps_the_window_whole(tmp_path: Path) -> None:
