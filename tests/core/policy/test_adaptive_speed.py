@@ -87,7 +87,7 @@ def test_even_text_is_written_nearly_as_fast_as_by_the_best_fixed_choice(name: s
 @pytest.mark.parametrize("name", STATIONARY)
 def test_noise_and_spikes_cost_little(name: str) -> None:
     world = replace(STATIONARY[name], noise=0.15, spikes=0.02)
-    assert ratio_to_best(world, tokens=2000) >= 0.94
+    assert ratio_to_best(world, tokens=2000) >= 0.96
 
 
 HOPELESS = {
