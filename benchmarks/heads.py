@@ -2,6 +2,7 @@
 
     python -m benchmarks.heads [--temps 0,0.7] [--gammas 1,2,3] [--prompts 2] [--max-time 20]
 
+Set OPENBLAS_NUM_THREADS=1, as the command `localspec` does.
 Seven kinds of text; for each prompt plain decoding and every arm answer in turn within one run, the
 order turned around from prompt to prompt. Prints for each temperature and arm the acceptance by
 position, tokens a pass, the cost of a drafted token in one-row passes, and the speed over plain
