@@ -45,9 +45,9 @@ def quantise(source: Path, target: Path, recipe: Recipe) -> Path:
     Raises: OptionError for an unknown type, PairRefused when the engine or the disk refuses.
     """
     keep: list[Any] = []
-    params = _params(recipe, keep)
+    params = quantise_params(recipe, keep)
     found = header.read(source)
-    _check_source(source, found, recipe)
+    check_source(source, found, recipe)
     _check_disk(source, target, recipe)
     temporary = _temporary(target)
     try:
@@ -78,7 +78,8 @@ def tensor_type(name: str) -> int:
     return number
 
 
-def _params(recipe: Recipe, keep: list[Any]) -> Any:
+def quantise_params(recipe: Recipe, keep: list[Any]) -> Any:
+    """Give the engine's parameters of a recipe; `keep` must live as long as they do."""
     binding = library.load()
     params = binding.llama_model_quantize_default_params()
     params.nthread = recipe.threads or default_threads()
@@ -126,7 +127,11 @@ def _write(source: Path, temporary: Path, params: Any) -> None:
         raise PairRefused(f"the engine cannot requantise {source.name}: {reason.strip()}")
 
 
-def _check_source(source: Path, found: header.Header, recipe: Recipe) -> None:
+def check_source(source: Path, found: header.Header, recipe: Recipe) -> None:
+    """Refuse a file that is cut off, and blocks that are not there.
+
+    Raises: PairRefused, OptionError.
+    """
     if source.stat().st_size < found.needed_bytes:
         raise PairRefused(f"{source.name} is cut off", "download it again")
     absent = [block for block in recipe.prune_layers if not 0 <= block < found.blocks]
