@@ -33,11 +33,13 @@ def recipe_words(recipe: Recipe) -> str:
     A pure layout goes by its tensors' type, a mix by the engine's name for it.
     """
     kind = recipe.type.lower()
-    words = _MIX.get(kind, kind).upper() if recipe.pure else f"{kind.upper()} mix"
-    if recipe.output_type and recipe.output_type.lower() != kind:
-        words += f", head {recipe.output_type.upper()}"
-    elif recipe.embedding_type and recipe.embedding_type.lower() != kind:
-        words += f", embedding {recipe.embedding_type.upper()}"
+    tensors = _MIX.get(kind, kind)
+    words = tensors.upper() if recipe.pure else f"{kind.upper()} mix"
+    what, apart = (
+        ("head", recipe.output_type) if recipe.output_type else ("embedding", recipe.embedding_type)
+    )
+    if recipe.pure and apart and apart.lower() != tensors:
+        words += f", {what} {apart.upper()}"
     if recipe.prune_layers:
         words += f" without {len(set(recipe.prune_layers))} blocks"
     return words

@@ -12,6 +12,7 @@ from localspec.measure.costs import CostPoint, Costs, Survey
 from localspec.measure.predict import Predicted
 from localspec.measure.replay import Chances, Rounds, model_rounds, point_rounds
 from localspec.measure.screen import Stored
+from localspec.pairs.split import quant_of
 from localspec.runtime.layouts import recipe_words
 from localspec.runtime.pair import Runtime
 from localspec.runtime.settings import NONE
@@ -35,10 +36,15 @@ class Layout:
     published: bool = False
 
     @property
+    def as_given(self) -> bool:
+        """Say whether it is the file the user named."""
+        return self.recipe is None and not self.published
+
+    @property
     def name(self) -> str:
         """Give the words of a table's cell."""
         if self.recipe is None:
-            return "published" if self.published else "as given"
+            return f"published {quant_of(self.source.name)}" if self.published else "as given"
         return recipe_words(self.recipe)
 
 
@@ -73,16 +79,14 @@ def _rounds(told: Told, gamma: int) -> Rounds:
 
 @dataclass(frozen=True)
 class TargetCosts:
-    """A target's layout and what its passes cost; `measured` in full, or predicted from blocks."""
+    """A target's layout and what its passes cost: measured, or predicted from a sample."""
 
     layout: Layout
     points: tuple[CostPoint, ...] = field(repr=False)
-    measured: bool = False
 
-    def with_guesser(self, guesser: Guesser | None, overhead_s: float = 0.0) -> Costs:
+    def with_guesser(self, guesser: Guesser | None) -> Costs:
         """Give the costs of an arrangement."""
-        drafts = {guesser.drafter: guesser.costs} if guesser else {}
-        return Costs(self.points, drafts, overhead_s)
+        return Costs(self.points, {guesser.drafter: guesser.costs} if guesser else {})
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,7 @@ class Ground:
     """What every candidate is held against: the given pair, loaded, its costs and its answers.
 
     `runtime` has the given target (and draft, if any) loaded. `plan`: what to time, and on which
-    text. `say` tells the user what is going on.
+    text. `say` tells what is going on now; `note` what the user should read afterwards, too.
     """
 
     runtime: Runtime
@@ -160,6 +164,7 @@ class Ground:
     temperature: float
     deadline: Deadline
     say: Callable[[str], None] = field(repr=False)
+    note: Callable[[str], None] = field(repr=False)
 
 
 FindGuessers = Callable[[Ground], Iterator[Guesser]]

@@ -154,9 +154,7 @@ def _spread(plan: Sequence[PlannedTensor], blocks: int, count: int) -> Iterator[
         if tensor.block is None:
             yield tensor
         elif tensor.block in taken:
-            name = tensor.name.replace(
-                f"blk.{tensor.block}.", f"blk.{taken[tensor.block]}.", 1
-            )
+            name = tensor.name.replace(f"blk.{tensor.block}.", f"blk.{taken[tensor.block]}.", 1)
             yield replace(tensor, name=name)
 
 
