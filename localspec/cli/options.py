@@ -55,6 +55,14 @@ class ModelOptions:
             complete=draft_names,
         ),
     ] = None
+    tuned: Annotated[
+        bool | None,
+        flag(
+            "--tuned/--no-tuned",
+            group=PAIR,
+            help="Use the files, drafter and γ that `localspec tune` chose for this pair.",
+        ),
+    ] = None
     offline: Annotated[
         bool | None,
         setting("--offline", group=PAIR, help="Use what is here; touch no network."),

@@ -37,6 +37,7 @@ from localspec.measure.tune.search import search
 from localspec.measure.tune.trial import Finalist, Trial, measured
 from localspec.pairs.header import read_header
 from localspec.runtime.pair import Runtime
+from localspec.runtime.settings import NONE
 
 REPEATS = 3
 ANSWERS_EACH = 2
@@ -64,7 +65,8 @@ class Told:
 class Wanted:
     """What to tune for. `published`: files of the target's makers in other layouts, at hand.
 
-    `sources`: what else may draft, besides the given pair's drafters. Units: `max_s` seconds,
+    `sources`: what else may draft, besides the given pair's drafters. `drafters`: the only ones
+    that may; all if empty. Units: `max_s` seconds,
     `most_kl` nats a token.
     """
 
@@ -74,6 +76,7 @@ class Wanted:
     most_kl: float = MOST_KL
     published: tuple[Layout, ...] = ()
     sources: tuple[FindGuessers, ...] = ()
+    drafters: tuple[str, ...] = ()
     told: Told = field(default_factory=Told, repr=False)
     meter: noise.Meter | None = field(default=None, repr=False)
 
@@ -174,15 +177,20 @@ class _Tune:
         if not ground.stored.transcripts:
             self.notes.append("the answers are too short to say what a draft would guess")
             return
-        for find in (draft_guessers, *self.wanted.sources):
+        sources = (draft_guessers, *self.wanted.sources)
+        for find in () if self.wanted.drafters == (NONE,) else sources:
             part = replace(ground, deadline=self.deadline.share(SHARES["drafts"]))
             try:
-                self.guessers.extend(find(part))
+                for each in find(part):
+                    self.guessers += [each] if self._may_draft(each) else []
             except OutOfTime:
                 continue
             except LocalspecError as failure:
                 self.notes.append(failure.message)
         self.wanted.told.done(f"{len(self.guessers)} ways to guess, replayed on the answers")
+
+    def _may_draft(self, guesser: Guesser) -> bool:
+        return not self.wanted.drafters or guesser.drafter in self.wanted.drafters
 
     def _search(self, ground: Ground) -> None:
         if not ground.stored.transcripts:
