@@ -77,13 +77,28 @@ class TrialRunner:
         self._open.clear()
 
     def _runner(self, arm: Arm) -> LiveRunner:
+        """Give the pair that answers for an arm; weights that are loaded are not loaded again."""
         if not arm.layout:
             return self.given
-        if arm.layout not in self._open:
-            chosen = next(each for each in self.finalists if each.arm.layout == arm.layout)
+        chosen = self._host(next(each for each in self.finalists if each.arm == arm))
+        if _covers(self.given.runtime.settings.files, chosen.files):
+            return self.given
+        name = chosen.arm.layout
+        if name not in self._open:
             self._make_room(_bytes(chosen.files))
-            self._open[arm.layout] = self._opened(chosen)
-        return self._open[arm.layout][1]
+            self._open[name] = self._opened(chosen)
+        return self._open[name][1]
+
+    def _host(self, wanted: Finalist) -> Finalist:
+        """Give the finalist whose files serve this one, too: the same target, and its draft."""
+        return next(
+            (
+                each
+                for each in self.finalists
+                if each.files.draft is not None and _covers(each.files, wanted.files)
+            ),
+            wanted,
+        )
 
     def _make_room(self, needed: int) -> None:
         """Close the pair opened longest ago while memory is short."""
@@ -97,6 +112,10 @@ class TrialRunner:
         settings = chosen.settings(own)
         runtime: Runtime = stack.enter_context(open_runtime(settings, lambda _text: None))
         return stack, LiveRunner(runtime, self.given.probe_text, self.given.max_tokens)
+
+
+def _covers(there: PairFiles, wanted: PairFiles) -> bool:
+    return there.target == wanted.target and wanted.draft in (None, there.draft)
 
 
 def _bytes(files: PairFiles) -> int:
