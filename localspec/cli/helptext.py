@@ -89,7 +89,14 @@ MODELS_VERIFY = """Hold files and catalogue against what the hub publishes.
 Exit code 3 when one of them is not what it should be.
 """
 
-MODELS_RM = "Delete the files of a pair that no other pair uses."
+MODELS_RM = """Delete the files of a pair that no other pair uses, or layouts made here.
+
+\b
+Examples:
+  localspec models rm qwen2.5-coder-7b
+  localspec models rm qwen2.5-coder-7b --layouts     what tune made of its files
+  localspec models rm --layouts                      every layout; tune makes them again
+"""
 
 MODELS_PATH = "Print where a pair's files are, the target's first."
 
