@@ -44,7 +44,6 @@ class Tuned:
 
     given_tps: float | None
     tried: tuple[Tried, ...]
-    twice_quantised: bool = False
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     stopped: str = ""

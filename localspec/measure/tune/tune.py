@@ -46,6 +46,10 @@ ANSWER_TOKENS = 48
 MOST_KL = 0.05
 SHARES = {"drafts": 0.3, "layouts": 0.3, "making": 0.5}
 """Of the time that is left when each part begins."""
+TWICE = (
+    "the given target is quantised already, so its new layouts have lost twice; one quantised from "
+    "the original weights would lose less"
+)
 
 
 def _nothing(_text: str) -> None:
@@ -219,6 +223,8 @@ class _Tune:
         paths = sorted({each.files.target for each in chosen} - {given})
         texts = [prompt.ids for kind in self.wanted.kinds for prompt in kind.prompts]
         told = self.wanted.told
+        if self.twice and any(each.arrangement.target.recipe for each in chosen):
+            self.notes.append(TWICE)
         reading = Reading(self.runtime, texts, self.deadline, told.say, self.notes.append)
         found = losses(paths, reading) if paths else {}
         for path, lost in found.items():
@@ -251,7 +257,6 @@ class _Tune:
         return Tuned(
             self.given_tps,
             tuple(self.tried),
-            twice_quantised=self.twice,
             notes=tuple(dict.fromkeys(self.notes)),
             warnings=tuple(self.warnings),
             stopped=self.stopped,
