@@ -70,13 +70,24 @@ def guesser_of_file(ground: Ground, path: Path, layout: Layout, drafter: str = M
         kv_type_v=own.kv,
         n_ctx=own.context or like.n_ctx,
     )
-    placement = ModelOptions(own.gpu_layers, own.device)
-    with Model.load(path, placement) as model, Context(model, options) as context:
+    with Model.load(path, draft_placement(ground)) as model, Context(model, options) as context:
         sampler = sampler_for(ground, model)
         points = measure_draft(ModelDrafter(context, sampler), ground.plan, clock=perf_counter)
         context.rewind(0)
         told = told_by_model(model, context, sampler, ground.stored)
     return Guesser(drafter, layout, points, tuple(told), share_accepted(told))
+
+
+def target_placement(ground: Ground) -> ModelOptions:
+    """Say where targets run."""
+    own = ground.runtime.settings.target
+    return ModelOptions(own.gpu_layers, own.device)
+
+
+def draft_placement(ground: Ground) -> ModelOptions:
+    """Say where drafts run."""
+    own = ground.runtime.settings.draft
+    return ModelOptions(own.gpu_layers, own.device)
 
 
 def sampler_for(ground: Ground, draft: Model) -> Sampler:
@@ -116,7 +127,8 @@ def _other_layouts(
         if each.layout.bytes <= WORTH * considered.given.layout.bytes
     ]
     one_row = replace(ground.plan, rows=(1,), contexts=ground.plan.contexts[:1])
-    sampler = LayoutSampler(loaded.draft.options, one_row, deadline, ground.say)
+    options, place = loaded.draft.options, draft_placement(ground)
+    sampler = LayoutSampler(options, one_row, deadline, ground.say, place)
     for layout, ratios in relative_costs(considered.given, worth, sampler):
         yield given.with_layout(layout, scaled(given.costs, ratios[1]))
 

@@ -10,7 +10,7 @@ from time import perf_counter
 
 import numpy as np
 
-from localspec.engine import ContextOptions
+from localspec.engine import ContextOptions, ModelOptions
 from localspec.errors import LocalspecError
 from localspec.measure.costs import CostPoint, Survey
 from localspec.measure.tune.candidates import Deadline, Layout, OutOfTime
@@ -37,6 +37,7 @@ class Sampler:
     survey: Survey
     deadline: Deadline
     say: Callable[[str], None] = field(repr=False)
+    placement: ModelOptions = field(default_factory=ModelOptions)
     failed: list[str] = field(default_factory=list, repr=False)
 
 
@@ -51,7 +52,8 @@ def relative_costs(
     shape = shape_of(given.layout.source)
     options = replace(sampler.options, n_ctx=min(SAMPLE_CONTEXT, sampler.options.n_ctx))
     with sample_folder() as place:
-        timing = Timing(place, options, sampler.survey.fitted(options.n_ctx))
+        survey = sampler.survey.fitted(options.n_ctx)
+        timing = Timing(place, options, survey, sampler.placement)
         base = _timed(shape, given, timing)
         longest = base.seconds
         for number, planned in enumerate(others, 1):
@@ -78,8 +80,8 @@ class _Timed:
 
 def _timed(shape: Shape, planned: Planned, timing: Timing) -> _Timed:
     began = perf_counter()
-    own = replace(shape, source=shape.source)
-    return _Timed(predicted_points(own, planned.plan, timing), perf_counter() - began)
+    points = predicted_points(shape, planned.plan, timing)
+    return _Timed(points, perf_counter() - began)
 
 
 def _ratios(points: Sequence[CostPoint], base: Sequence[CostPoint]) -> Ratios:

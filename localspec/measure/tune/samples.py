@@ -8,14 +8,14 @@ files and a clock. Makes no layout.
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shutil import rmtree
 from time import perf_counter
 
 from filelock import FileLock, Timeout
 
-from localspec.engine import Context, ContextOptions, Model
+from localspec.engine import Context, ContextOptions, Model, ModelOptions
 from localspec.engine.hollow import write_hollow
 from localspec.engine.layout_plan import PlannedTensor
 from localspec.errors import LocalspecError, PairRefused
@@ -100,6 +100,7 @@ class Timing:
     place: Path
     options: ContextOptions
     survey: Survey
+    placement: ModelOptions = field(default_factory=ModelOptions)
 
 
 def predicted_points(
@@ -136,7 +137,7 @@ def _timed(shape: Shape, plan: Sequence[PlannedTensor], blocks: int, timing: Tim
     path = timing.place / f"sample-{blocks}.gguf"
     try:
         write_hollow(shape.source, path, chosen, blocks)
-        with Model.load(path) as model, Context(model, timing.options) as context:
+        with Model.load(path, timing.placement) as model, Context(model, timing.options) as context:
             points = measure_passes(context, timing.survey, clock=perf_counter)
     except PairRefused as failure:
         raise PairRefused(

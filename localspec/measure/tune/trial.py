@@ -12,6 +12,7 @@ from localspec.core.events import Event
 from localspec.measure import noise
 from localspec.measure.arms import Arm, Design, Kind, Slot
 from localspec.measure.bench import Progress, Tools, run_bench
+from localspec.measure.costs import Costs
 from localspec.measure.live import LiveRunner
 from localspec.measure.machine import available_bytes
 from localspec.measure.result import BenchResult
@@ -125,12 +126,16 @@ def _bytes(files: PairFiles) -> int:
 
 @dataclass(frozen=True)
 class Trial:
-    """What a trial needs besides its finalists."""
+    """What a trial needs besides its finalists.
+
+    `costs`: of the given files, so that longer rounds are not taken for disturbed ones.
+    """
 
     runtime: Runtime
     kinds: tuple[Kind, ...]
     temperature: float
     deadline: Deadline
+    costs: Costs | None = None
     progress: Callable[[Progress], None] | None = None
     meter: noise.Meter | None = None
     runs: int = RUNS
@@ -153,6 +158,7 @@ def measured(finalists: Sequence[Finalist], trial: Trial) -> BenchResult:
     tools = Tools(
         perf_counter,
         meter=trial.meter,
+        costs=trial.costs,
         max_s=max(trial.deadline.left_s, 1.0),
         progress=trial.progress,
     )

@@ -26,7 +26,7 @@ from localspec.measure.tune.candidates import (
     OutOfTime,
     TargetCosts,
 )
-from localspec.measure.tune.guessers import draft_guessers
+from localspec.measure.tune.guessers import draft_guessers, target_placement
 from localspec.measure.tune.layout_costs import ROWS, Sampler, applied, relative_costs
 from localspec.measure.tune.losses import Reading, losses
 from localspec.measure.tune.making import Maker, ready_finalists
@@ -40,7 +40,6 @@ from localspec.runtime.pair import Runtime
 from localspec.runtime.settings import NONE
 
 REPEATS = 3
-ANSWERS_EACH = 2
 FEWEST_ANSWERS = 4
 ANSWER_TOKENS = 48
 MOST_KL = 0.05
@@ -126,7 +125,7 @@ class _Tune:
         self._find_guessers(ground)
         self._search(ground)
         chosen = self._files()
-        self._try(chosen, self._losses(chosen))
+        self._try(ground, chosen, self._losses(chosen))
 
     def _ground(self) -> Ground:
         """Measure the given pair and write the answers that everything is held against."""
@@ -135,11 +134,11 @@ class _Tune:
         costs = survey(runtime, repeats=REPEATS).costs
         told.say("writing plain answers to replay")
         runner = LiveRunner(runtime, real_text(runtime), ANSWER_TOKENS)
-        each = max(ANSWERS_EACH, -(-FEWEST_ANSWERS // len(self.wanted.kinds)))
+        each = max(-(-FEWEST_ANSWERS // len(self.wanted.kinds)), 1)
         stored = plain_answers(
             runner,
             self.wanted.kinds,
-            each=each if len(self.wanted.kinds) < FEWEST_ANSWERS else 1,
+            each=each,
             temperature=self.wanted.temperature,
             seed=runtime.seed,
         )
@@ -172,7 +171,7 @@ class _Tune:
         survey_here = replace(ground.plan, rows=rows, contexts=ground.plan.contexts[:1])
         deadline = self.deadline.share(SHARES["layouts"])
         options = replace(target.options, strict_rows=None)
-        sampler = Sampler(options, survey_here, deadline, ground.say)
+        sampler = Sampler(options, survey_here, deadline, ground.say, target_placement(ground))
         for layout, ratios in relative_costs(considered.given, considered.others, sampler):
             self.targets.append(TargetCosts(layout, applied(ground.costs.target, ratios)))
         self.notes += sampler.failed
@@ -231,7 +230,7 @@ class _Tune:
             told.done(f"{path.name}: KL {lost.kl_mean.value:.4f} to the given target")
         return found
 
-    def _try(self, chosen: Sequence[Finalist], lost: dict[Path, Quality]) -> None:
+    def _try(self, ground: Ground, chosen: Sequence[Finalist], lost: dict[Path, Quality]) -> None:
         """Measure the finalists in turn with the given files."""
         if not chosen:
             return
@@ -240,6 +239,7 @@ class _Tune:
             self.wanted.kinds,
             self.wanted.temperature,
             self.deadline,
+            ground.costs,
             self.wanted.told.progress,
             self.wanted.meter,
         )
