@@ -1,4 +1,4 @@
-"""Writing a large layout in a process of its own, so that it can be stopped at any moment.
+"""A large layout written by a process of its own, so that it can be stopped at any moment.
 
 The engine's quantiser cannot be interrupted: Ctrl-C would wait for minutes. Knows the call and
 two pipes: an open one says that the parent lives, the other takes one line of JSON.
@@ -6,12 +6,10 @@ two pipes: an open one says that the parent lives, the other takes one line of J
 
 import contextlib
 import json
-import os
 import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING
 
 from localspec.errors import PairRefused
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 _ROOT = Path(__file__).parents[2]
 _CODE = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
-    "from localspec.engine.quantise_child import main; main()"
+    "from localspec.engine.quantise_main import main; main()"
 )
 
 
@@ -54,21 +52,3 @@ def write_apart(source: Path, temporary: Path, recipe: "Recipe") -> str:
     if not line.endswith("\n"):
         raise PairRefused(f"the engine stopped while it requantised {source.name}")
     return str(json.loads(line)["reason"])
-
-
-def main() -> None:
-    """Quantise what the arguments say; end when the parent does."""
-    from localspec.engine.quantise import Recipe, write_here  # noqa: PLC0415  (a circle else)
-
-    Thread(target=_end_with_parent, daemon=True).start()
-    source, temporary, given = sys.argv[1:4]
-    fields = json.loads(given)
-    recipe = Recipe(**{**fields, "prune_layers": tuple(fields["prune_layers"])})
-    reason = write_here(Path(source), Path(temporary), recipe)
-    sys.stdout.write(json.dumps({"reason": reason}) + "\n")
-    sys.stdout.flush()
-
-
-def _end_with_parent() -> None:
-    sys.stdin.read()
-    os._exit(1)
