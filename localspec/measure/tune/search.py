@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from localspec.core.statistics import Estimate
 from localspec.measure.costs import Costs
 from localspec.measure.intervals import Pairing, ratio, speedup_interval
-from localspec.measure.predict import HARDLY, Overheads, Predicted
+from localspec.measure.predict import HARDLY, Predicted
 from localspec.measure.replay import Rounds
 from localspec.measure.tune.candidates import Arrangement, Ground, Guesser, TargetCosts
 
@@ -113,10 +113,14 @@ def _best_gamma(
     answers: Sequence[_Answer],
     rounds: Sequence[Sequence[Rounds]],
 ) -> Arrangement:
-    costs = target.with_guesser(guesser)
+    costs, over = target.with_guesser(guesser), ground.stored.over
+    prices = [
+        _prices(costs, guesser.drafter, each.context, most=len(rounds)) + over.arm_s
+        for each in answers
+    ]
     options = []
     for gamma, mine in enumerate(rounds, 1):
-        pairings = list(_pairings(answers, mine, costs, (guesser.drafter, ground.stored.over)))
+        pairings = list(_pairings(answers, mine, prices))
         options.append((gamma, pairings, ratio(pairings)))
     top = max(value for _, _, value in options)
     gamma, pairings, _ = next(each for each in options if each[2] >= top * (1 - HARDLY))
@@ -126,15 +130,10 @@ def _best_gamma(
 
 
 def _pairings(
-    answers: Sequence[_Answer],
-    rounds: Sequence[Rounds],
-    costs: Costs,
-    how: tuple[str, Overheads],
+    answers: Sequence[_Answer], rounds: Sequence[Rounds], prices: Sequence[Floats]
 ) -> Iterator[Pairing]:
-    drafter, over = how
-    for answer, mine in zip(answers, rounds, strict=True):
-        price = _prices(costs, drafter, answer.context, most=int(mine.drafted.max(initial=0)))
-        seconds = float((mine.visits * (price[mine.drafted] + over.arm_s)).sum())
+    for answer, mine, price in zip(answers, rounds, prices, strict=True):
+        seconds = float((mine.visits * price[mine.drafted]).sum())
         yield Pairing(answer.plain_s, answer.tokens, seconds, answer.tokens, answer.kind)
 
 
