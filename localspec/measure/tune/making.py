@@ -21,7 +21,7 @@ from localspec.runtime.layout_records import whole
 from localspec.runtime.layouts import ensure_layout, layout_path
 from localspec.runtime.settings import PairFiles
 
-QUICK_WEIGHTS = 250_000_000
+QUICK_WEIGHTS = 50_000_000
 """A layout of fewer weights is written without asking how long it takes."""
 
 
