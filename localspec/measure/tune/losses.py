@@ -33,37 +33,54 @@ class Reading:
     note: Callable[[str], None] = field(repr=False)
 
 
-def losses(paths: Sequence[Path], reading: Reading) -> dict[Path, Quality]:
-    """Hold each file against the given target; what there is no memory or time for is noted."""
-    loaded = reading.runtime.loaded
-    options = replace(loaded.target.options, strict_rows=None, max_rows=ROWS)
-    windows = windows_of(reading.texts, vocabulary=loaded.model.n_vocab, capacity=options.n_ctx)
-    if not windows:
-        reading.note("the text is too short to hold the new target against the given one")
-        return {}
-    reading.say("reading the text with the given target")
-    with Context(loaded.model, options) as context:
-        reference = read_reference(context, windows)
-    found: dict[Path, Quality] = {}
-    for path in paths:
-        reading.say(f"reading the text with {path.name}")
-        try:
-            lost = _lost(path, options, reference, reading)
-        except OutOfTime:
-            reading.note(f"no time to hold {path.name} against the given target")
-            break
-        if lost is not None:
-            found[path] = lost
-    return found
+@dataclass
+class Scales:
+    """Hold new targets against the given one, each once; the given one is read when first needed.
+
+    `found`: what was held so far.
+    """
+
+    reading: Reading
+    found: dict[Path, Quality] = field(default_factory=dict, repr=False)
+    _reference: Reference | None = field(default=None, repr=False)
+
+    def lost(self, path: Path) -> Quality | None:
+        """Give what a target loses; None, with a note, where there is no memory or time for it."""
+        if path not in self.found:
+            try:
+                lost = _lost(path, self._read(), self.reading)
+            except OutOfTime:
+                self.reading.note(f"no time to hold {path.name} against the given target")
+                return None
+            if lost is None:
+                return None
+            self.found[path] = lost
+        return self.found[path]
+
+    def _read(self) -> Reference:
+        if self._reference is None:
+            loaded, reading = self.reading.runtime.loaded, self.reading
+            size, room = loaded.model.n_vocab, _options(reading).n_ctx
+            windows = windows_of(reading.texts, vocabulary=size, capacity=room)
+            reading.say("reading the text with the given target")
+            with Context(loaded.model, _options(reading)) as context:
+                self._reference = read_reference(context, windows)
+        return self._reference
 
 
-def _lost(
-    path: Path, options: ContextOptions, reference: Reference, reading: Reading
-) -> Quality | None:
+def _options(reading: Reading) -> ContextOptions:
+    return replace(reading.runtime.loaded.target.options, strict_rows=None, max_rows=ROWS)
+
+
+def _lost(path: Path, reference: Reference, reading: Reading) -> Quality | None:
+    if not reference.windows:
+        reading.note("the text is too short to hold a new target against the given one")
+        return None
     if path.stat().st_size > available_bytes():
         reading.note(f"no memory to hold {path.name} against the given target")
         return None
+    reading.say(f"reading the text with {path.name}")
     placement = reading.runtime.settings.target
     how = ModelOptions(placement.gpu_layers, placement.device)
-    with Model.load(path, how) as model, Context(model, options) as context:
+    with Model.load(path, how) as model, Context(model, _options(reading)) as context:
         return quality(context, reference, check=reading.deadline.check)

@@ -84,21 +84,38 @@ class Maker:
         return taken * (total - copied / 2) / sum(tensor.weights for tensor in kept)
 
 
-def ready_finalists(
-    found: Sequence[Arrangement], maker: Maker, *, temperature: float
-) -> list[Finalist]:
-    """Give the best arrangements whose files are there or can be written in time.
+Admit = Callable[[Layout, Path], bool]
+"""Say whether a new target is near enough to the given one."""
 
-    The best target's layout stands there without a draft, too, so that what it gives and what the
-    draft gives can be told apart.
+
+def ready_finalists(
+    found: Sequence[Arrangement], maker: Maker, admit: Admit, *, temperature: float
+) -> list[Finalist]:
+    """Give the best arrangements whose files are there, or can be written in time, and admitted.
+
+    Where one is not admitted, none is tried that keeps fewer bits. The best target's layout stands
+    there without a draft, too, so that what it gives and what the draft gives can be told apart.
     """
     ready: list[Finalist] = []
+    refused: list[Layout] = []
     for each in found:
         if len(ready) == FINALISTS:
             break
-        if worth_trying(each, [other.arrangement for other in ready]):
-            files = _files(each, maker)
-            ready += [finalist(each, files, temperature)] if files else []
+        if not worth_trying(each, [other.arrangement for other in ready]):
+            continue
+        if any(each.target == other or each.target.bits < other.bits for other in refused):
+            continue
+        files = _files(each, maker)
+        if files and not admit(each.target, files.target):
+            refused.append(each.target)
+        elif files:
+            ready.append(finalist(each, files, temperature))
+    return _with_layout_alone(ready, found, temperature)
+
+
+def _with_layout_alone(
+    ready: list[Finalist], found: Sequence[Arrangement], temperature: float
+) -> list[Finalist]:
     if not ready or ready[0].arrangement.target.as_given:
         return ready
     target = ready[0].arrangement.target

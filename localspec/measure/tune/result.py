@@ -113,8 +113,14 @@ def sentence(tuned: Tuned) -> str:
         )
         return f"{said}; {_share(best, tuned)}"
     if not tuned.measured:
-        return "nothing was measured, so the files stay as they are"
+        return f"keep the files as they are: {_unmeasured(tuned)}"
     return f"keep the files as they are: {_why_not(tuned)}"
+
+
+def _unmeasured(tuned: Tuned) -> str:
+    if any(each.loses_too_much for each in tuned.tried):
+        return "what may be faster is further from the given target than --max-kl allows"
+    return "nothing was measured"
 
 
 def _share(best: Tried, tuned: Tuned) -> str:

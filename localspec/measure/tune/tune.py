@@ -28,7 +28,7 @@ from localspec.measure.tune.candidates import (
 )
 from localspec.measure.tune.guessers import draft_guessers, target_placement
 from localspec.measure.tune.layout_costs import ROWS, Sampler, applied, relative_costs
-from localspec.measure.tune.losses import Reading, losses
+from localspec.measure.tune.losses import Reading, Scales
 from localspec.measure.tune.making import Maker, ready_finalists
 from localspec.measure.tune.quality import Quality
 from localspec.measure.tune.recipes import Considered, consider, is_quantised
@@ -124,8 +124,8 @@ class _Tune:
         self._find_targets(ground)
         self._find_guessers(ground)
         self._search(ground)
-        chosen = self._files()
-        self._try(ground, chosen, self._losses(chosen))
+        scales = self._scales()
+        self._try(ground, self._files(scales), scales.found)
 
     def _ground(self) -> Ground:
         """Measure the given pair and write the answers that everything is held against."""
@@ -207,28 +207,41 @@ class _Tune:
                 f"{best.predicted.speedup.value:.2f} times"
             )
 
-    def _files(self) -> list[Finalist]:
+    def _files(self, scales: Scales) -> list[Finalist]:
         """Write the finalists' files, with the next ones in place of those that cannot be."""
         told = self.wanted.told
         maker = Maker(self.deadline.share(SHARES["making"]), told.say, self.notes.append)
-        ready = ready_finalists(self.found, maker, temperature=self.wanted.temperature)
-        if ready:
-            told.done(f"{len(ready)} arrangements to measure, their files at hand")
+
+        def admit(layout: Layout, path: Path) -> bool:
+            return layout.as_given or self._near(layout, scales.lost(path))
+
+        ready = ready_finalists(self.found, maker, admit, temperature=self.wanted.temperature)
+        if self.twice and any(each.arrangement.target.recipe for each in ready):
+            self.notes.append(TWICE)
         return ready
 
-    def _losses(self, chosen: Sequence[Finalist]) -> dict[Path, Quality]:
-        """Hold every new target against the given one, on the texts."""
-        given = self.runtime.loaded.model.path
-        paths = sorted({each.files.target for each in chosen} - {given})
+    def _near(self, layout: Layout, lost: Quality | None) -> bool:
+        """Say whether a new target loses no more than is allowed, and tell what it loses."""
+        if lost is None:
+            return True
+        most, lost_now = self.wanted.most_kl, lost.kl_mean.value
+        near = lost_now <= most
+        words = "" if near else f", more than the {most:g} of --max-kl: left out"
+        self.wanted.told.done(f"target {layout.name}: KL {lost_now:.4f} to the given one{words}")
+        if not near:
+            self.notes.append(f"target {layout.name} was left out: KL {lost_now:.4f}{words[:-10]}")
+            self.tried = [
+                replace(each, quality=lost, loses_too_much=True)
+                if each.arrangement.target == layout
+                else each
+                for each in self.tried
+            ]
+        return near
+
+    def _scales(self) -> Scales:
         texts = [prompt.ids for kind in self.wanted.kinds for prompt in kind.prompts]
         told = self.wanted.told
-        if self.twice and any(each.arrangement.target.recipe for each in chosen):
-            self.notes.append(TWICE)
-        reading = Reading(self.runtime, texts, self.deadline, told.say, self.notes.append)
-        found = losses(paths, reading) if paths else {}
-        for path, lost in found.items():
-            told.done(f"{path.name}: KL {lost.kl_mean.value:.4f} to the given target")
-        return found
+        return Scales(Reading(self.runtime, texts, self.deadline, told.say, self.notes.append))
 
     def _try(self, ground: Ground, chosen: Sequence[Finalist], lost: dict[Path, Quality]) -> None:
         """Measure the finalists in turn with the given files."""
