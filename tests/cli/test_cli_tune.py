@@ -75,7 +75,7 @@ def test_the_screen_has_a_table_a_verdict_and_no_escape(
 
 
 def test_only_the_files_of_finalists_are_written(run: Run, tiny_pair: TinyPair, text: Path) -> None:
-    ran = run(*_words(tiny_pair, text, "--json", "--plain"))
+    ran = run(*_words(tiny_pair, text, "--json", "--plain", "--max-kl", "99"))
     made = kept_layouts()
     finalists = {
         each["target_layout"]["name"] for each in ran.document["candidates"] if each["measured"]
@@ -84,6 +84,19 @@ def test_only_the_files_of_finalists_are_written(run: Run, tiny_pair: TinyPair, 
     assert all(each.origin and each.origin.path == str(tiny_pair.target) for each in made)
     left = [path.name for path in made[0].path.parent.iterdir() if ".samples-" in path.name]
     assert left == []
+
+
+def test_a_target_that_loses_too_much_is_neither_measured_nor_kept(
+    run: Run, tiny_pair: TinyPair, text: Path
+) -> None:
+    ran = run(*_words(tiny_pair, text, "--json", "--plain", "--max-kl", "0"))
+    assert ran.code == 3, ran.err
+    assert kept_layouts() == []
+    assert not any(each["measured"] for each in ran.document["candidates"])
+    beyond = [each for each in ran.document["candidates"] if each["beyond_max_kl"]]
+    assert beyond
+    assert all(each["quality"]["kl_mean"] > 0 for each in beyond)
+    assert "further from the given target than --max-kl allows" in ran.document["verdict"]
 
 
 @pytest.mark.parametrize("write", [write_mamba, write_window])

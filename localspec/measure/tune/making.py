@@ -4,6 +4,7 @@ Knows recipes, the cache and a deadline. Does not know which finalist is best.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -18,7 +19,7 @@ from localspec.measure.tune.search import FINALISTS, worth_trying
 from localspec.measure.tune.trial import Finalist, finalist
 from localspec.pairs.header import read_header
 from localspec.runtime.layout_records import whole
-from localspec.runtime.layouts import ensure_layout, layout_path
+from localspec.runtime.layouts import ensure_layout, layout_path, remove_layout
 from localspec.runtime.settings import PairFiles
 
 QUICK_WEIGHTS = 50_000_000
@@ -33,12 +34,20 @@ class Maker:
     say: Callable[[str], None] = field(repr=False)
     note: Callable[[str], None] = field(repr=False)
     _made: dict[Layout, Path | None] = field(default_factory=dict, repr=False)
+    _fresh: set[Path] = field(default_factory=set, repr=False)
 
     def file_of(self, layout: Layout) -> Path | None:
         """Give the layout's file, written if need be; None when it cannot or may not be."""
         if layout not in self._made:
             self._made[layout] = self._file(layout)
         return self._made[layout]
+
+    def drop(self, layout: Layout) -> None:
+        """Delete a layout that was written here and is of no use."""
+        path = self._made.get(layout)
+        if path is not None and path in self._fresh:
+            with suppress(LocalspecError):
+                remove_layout(path)
 
     def _file(self, layout: Layout) -> Path | None:
         recipe = layout.recipe
@@ -55,7 +64,9 @@ class Maker:
                 )
                 return None
             self.say(f"writing {layout.name} of {layout.source.name}")
-            return ensure_layout(layout.source, recipe, lambda _text: None)
+            path = ensure_layout(layout.source, recipe, lambda _text: None)
+            self._fresh.add(path)
+            return path
         except LocalspecError as failure:
             self.note(f"{layout.name} of {layout.source.name} was left out: {failure.message}")
             return None
@@ -108,6 +119,7 @@ def ready_finalists(
         files = _files(each, maker)
         if files and not admit(each.target, files.target):
             refused.append(each.target)
+            maker.drop(each.target)
         elif files:
             ready.append(finalist(each, files, temperature))
     return _with_layout_alone(ready, found, temperature)
