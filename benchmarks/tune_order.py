@@ -44,7 +44,7 @@ def main() -> int:
     asked.draft_s = asked.draft_cost * _of(points, 1)
     until = Deadline(perf_counter() + 3600, perf_counter)
     chosen = considered.others[: asked.layouts - 1]
-    sampler = Sampler(options, survey, until, _say)
+    sampler = Sampler(options, text, ROWS, until, _say)
     predicted = {considered.given.layout: points}
     for layout, ratios in relative_costs(considered.given, chosen, sampler):
         predicted[layout] = applied(points, ratios)

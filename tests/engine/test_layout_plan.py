@@ -51,9 +51,12 @@ def test_a_hollow_file_has_the_layout_and_decodes(write, tmp_path: Path) -> None
         assert np.isfinite(context.extend(np.arange(5, 13, dtype=np.int32), 8)).all()
 
 
-def test_a_layout_the_engine_cannot_make_is_refused_with_its_reason(tiny: Path) -> None:
+def test_a_layout_the_engine_cannot_make_is_refused_with_its_reason(
+    tiny: Path, tmp_path: Path
+) -> None:
+    wide = write_llama(tmp_path / "wide.gguf", n_embd=256, n_ff=256)
     with pytest.raises(PairRefused, match="importance matrix"):
-        plan_of(tiny, Recipe("iq2_xxs"))
+        plan_of(wide, Recipe("iq2_xxs", pure=True))
     with pytest.raises(OptionError, match="no block 9"):
         plan_of(tiny, Recipe("q4_0", prune_layers=(9,)))
 

@@ -126,11 +126,12 @@ def _other_layouts(
         for each in considered.others
         if each.layout.bytes <= WORTH * considered.given.layout.bytes
     ]
-    one_row = replace(ground.plan, rows=(1,), contexts=ground.plan.contexts[:1])
     options, place = loaded.draft.options, draft_placement(ground)
-    sampler = LayoutSampler(options, one_row, deadline, ground.say, place)
+    sampler = LayoutSampler(options, ground.plan.text, (1,), deadline, ground.say, place)
     for layout, ratios in relative_costs(considered.given, worth, sampler):
         yield given.with_layout(layout, scaled(given.costs, ratios[1]))
+    for each in sampler.failed:
+        ground.note(f"the draft's layouts: {each}")
 
 
 WORTH = 1.25

@@ -15,7 +15,9 @@ from localspec.core.statistics import BOOTSTRAP_ROUNDS, Estimate
 from localspec.core.tokens import Tokens, TokenSequence
 
 ROWS = 32
-"""Rows of logits asked for at a time, and the length of a stretch that is drawn as a whole."""
+"""Rows of logits asked for at a time."""
+STRETCH = 16
+"""Neighbouring rows that the bootstrap draws together."""
 MOST_TOKENS = 1024
 MOST_BYTES = 320 * 2**20
 LEAST = -1000.0
@@ -82,7 +84,9 @@ def quality(
         reference.logps, _read(sequence, reference.windows), places, strict=True
     ):
         check()
-        rows.append(_compared(old.astype(np.float32), new, after))
+        for at in range(0, len(after), STRETCH):
+            part = slice(at, at + STRETCH)
+            rows.append(_compared(old[part].astype(np.float32), new[part], after[part]))
     return _summed(rows, seed)
 
 
@@ -111,6 +115,7 @@ def _compared(
     old: NDArray[np.float32], new: NDArray[np.float32], after: Tokens
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Give each row's KL and agreement, and both surprises where the next token is known."""
+    old = old - np.log(np.exp(old).sum(axis=1, keepdims=True))  # half precision rounded it
     new = np.maximum(new, LEAST)
     kl = (np.exp(old) * (old - new)).sum(axis=1, dtype=np.float64)
     same = (old.argmax(axis=1) == new.argmax(axis=1)).astype(np.float64)

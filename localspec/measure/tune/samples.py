@@ -6,7 +6,7 @@ files and a clock. Makes no layout.
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,11 +15,11 @@ from time import perf_counter
 
 from filelock import FileLock, Timeout
 
+from localspec.core.tokens import Tokens, sync
 from localspec.engine import Context, ContextOptions, Model, ModelOptions
 from localspec.engine.hollow import write_hollow
 from localspec.engine.layout_plan import PlannedTensor
 from localspec.errors import LocalspecError, PairRefused
-from localspec.measure.costs import CostPoint, Survey, measure_passes
 from localspec.pairs.ggml_types import TYPE_NAMES, row_bytes
 from localspec.pairs.header import read_header
 from localspec.runtime.layouts import folder
@@ -95,57 +95,100 @@ def _clear() -> None:
 
 @dataclass(frozen=True)
 class Timing:
-    """How samples are timed: the options of a context, rows, and a folder to write them in."""
+    """How samples are timed: the options of a context, what to time, and a folder for the files.
+
+    `rows` after `context` tokens of `text`; `repeats` of each.
+    """
 
     place: Path
     options: ContextOptions
-    survey: Survey
+    text: Tokens = field(repr=False)
+    rows: tuple[int, ...]
+    context: int = 64
+    repeats: int = 2
     placement: ModelOptions = field(default_factory=ModelOptions)
 
 
-def predicted_points(
-    shape: Shape, plan: Sequence[PlannedTensor], timing: Timing
-) -> tuple[CostPoint, ...]:
-    """Time samples of a planned layout, and give what passes of the whole would cost.
+@dataclass(frozen=True)
+class Timed:
+    """The fastest passes of a layout's samples, by rows, and the bytes of their blocks.
+
+    Nothing makes a pass faster than it is, so the fastest of a few is the least disturbed.
+    """
+
+    large: Mapping[int, float]
+    large_bytes: int
+    small: Mapping[int, float] | None = None
+    small_bytes: int = 0
+
+    def merged(self, other: "Timed") -> "Timed":
+        """Give the fastest of two moments."""
+        small = None
+        if self.small is not None and other.small is not None:
+            small = _fastest(self.small, other.small)
+        return replace(self, large=_fastest(self.large, other.large), small=small)
+
+    def whole(self, plan: Sequence[PlannedTensor]) -> dict[int, float]:
+        """Give what passes of the whole layout would take, by rows."""
+        if self.small is None:
+            return dict(self.large)
+        rest = (block_bytes(plan) - self.large_bytes) / (self.large_bytes - self.small_bytes)
+        return {
+            rows: seconds + max(seconds - self.small[rows], 0.0) * rest
+            for rows, seconds in self.large.items()
+        }
+
+
+def _fastest(left: Mapping[int, float], right: Mapping[int, float]) -> dict[int, float]:
+    return {rows: min(seconds, right[rows]) for rows, seconds in left.items()}
+
+
+def time_samples(shape: Shape, plan: Sequence[PlannedTensor], timing: Timing) -> Timed:
+    """Write and time the samples of a planned layout.
 
     Raises: PairRefused when the engine cannot load a sample.
     """
-    large = _timed(shape, plan, shape.large, timing)
+    large, large_bytes = _timed(shape, plan, shape.large, timing)
     if shape.small is None:
-        return large.points
-    small = _timed(shape, plan, shape.small, timing)
-    rest = (block_bytes(plan) - large.bytes) / (large.bytes - small.bytes)
-    before = {(point.rows, point.context): point.median_s for point in small.points}
-    return tuple(
-        replace(
-            point,
-            median_s=point.median_s
-            + max(point.median_s - before[point.rows, point.context], 0.0) * rest,
-        )
-        for point in large.points
-    )
+        return Timed(large, large_bytes)
+    small, small_bytes = _timed(shape, plan, shape.small, timing)
+    return Timed(large, large_bytes, small, small_bytes)
 
 
-@dataclass(frozen=True)
-class _Timed:
-    bytes: int
-    points: tuple[CostPoint, ...]
-
-
-def _timed(shape: Shape, plan: Sequence[PlannedTensor], blocks: int, timing: Timing) -> _Timed:
+def _timed(
+    shape: Shape, plan: Sequence[PlannedTensor], blocks: int, timing: Timing
+) -> tuple[dict[int, float], int]:
     chosen = tuple(_spread(plan, shape.blocks, blocks))
     path = timing.place / f"sample-{blocks}.gguf"
     try:
         write_hollow(shape.source, path, chosen, blocks)
-        with Model.load(path, timing.placement) as model, Context(model, timing.options) as context:
-            points = measure_passes(context, timing.survey, clock=perf_counter)
+        with (
+            Model.load(path, timing.placement) as model,
+            Context(model, timing.options) as context,
+        ):
+            return _passes(context, timing), block_bytes(chosen)
     except PairRefused as failure:
         raise PairRefused(
             f"{blocks} blocks of {shape.source.name} do not run alone: {failure.message}"
         ) from failure
     finally:
         path.unlink(missing_ok=True)
-    return _Timed(block_bytes(chosen), points)
+
+
+def _passes(context: Context, timing: Timing) -> dict[int, float]:
+    """Time passes of every size in turn, after one that brings the weights in."""
+    start = timing.context
+    sync(context, timing.text[:start], 0)
+    fastest: dict[int, float] = {}
+    for repeat in range(timing.repeats):
+        for rows in timing.rows if repeat % 2 else timing.rows[::-1]:
+            begun = perf_counter()
+            context.extend(timing.text[start : start + rows], rows)
+            seconds = perf_counter() - begun
+            if context.rewind(start) != start:
+                sync(context, timing.text[:start], 0)
+            fastest[rows] = min(seconds, fastest.get(rows, seconds))
+    return fastest
 
 
 def _spread(plan: Sequence[PlannedTensor], blocks: int, count: int) -> Iterator[PlannedTensor]:

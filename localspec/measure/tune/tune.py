@@ -168,10 +168,10 @@ class _Tune:
     def _time_layouts(self, ground: Ground, considered: Considered) -> None:
         target = ground.runtime.loaded.target
         rows = tuple(count for count in ROWS if count <= target.max_rows)
-        survey_here = replace(ground.plan, rows=rows, contexts=ground.plan.contexts[:1])
         deadline = self.deadline.share(SHARES["layouts"])
         options = replace(target.options, strict_rows=None)
-        sampler = Sampler(options, survey_here, deadline, ground.say, target_placement(ground))
+        place, text = target_placement(ground), ground.plan.text
+        sampler = Sampler(options, text, rows, deadline, ground.say, place)
         for layout, ratios in relative_costs(considered.given, considered.others, sampler):
             self.targets.append(TargetCosts(layout, applied(ground.costs.target, ratios)))
         self.notes += sampler.failed
