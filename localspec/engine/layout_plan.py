@@ -78,6 +78,6 @@ def _refusal(lines: Iterable[str]) -> str:
     for line in lines:
         if "failed to quantize" in line:
             return line.rpartition("failed to quantize: ")[2].strip() or line.strip()
-        if "requires" in line and "imatrix" in line:
+        if "require" in line and "imatrix" in line:
             return "it needs an importance matrix"
     return ""

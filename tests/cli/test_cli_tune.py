@@ -13,7 +13,7 @@ import pytest
 
 from localspec.engine.quantise import Recipe
 from localspec.errors import PairRefused
-from localspec.measure.tune import recipes, trial
+from localspec.measure.tune import layout_costs, recipes, trial, tune
 from localspec.measure.tune.samples import shape_of
 from localspec.runtime.layouts import kept_layouts
 from localspec.runtime.settings import PairFiles
@@ -26,6 +26,18 @@ WORDS = "\n\n".join(
     f"def add_{n}(first, second):\n    return first + second + {n}  # one of many" for n in range(8)
 )
 Q4 = Recipe("q4_0", pure=True)
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at few layouts for a short time: what is done is the same."""
+    monkeypatch.setattr(recipes, "BLOCKS", ("q4_0", "q8_0"))
+    monkeypatch.setattr(recipes, "MIXES", ())
+    monkeypatch.setattr(layout_costs, "ROUNDS", 1)
+    monkeypatch.setattr(tune, "REPEATS", 1)
+    monkeypatch.setattr(tune, "ANSWER_TOKENS", 16)
+    monkeypatch.setattr(trial, "ANSWER_TOKENS", 16)
+    monkeypatch.setattr(trial, "RUNS", 1)
 
 
 @pytest.fixture

@@ -138,7 +138,6 @@ class Trial:
     costs: Costs | None = None
     progress: Callable[[Progress], None] | None = None
     meter: noise.Meter | None = None
-    runs: int = RUNS
 
 
 def measured(finalists: Sequence[Finalist], trial: Trial) -> BenchResult:
@@ -151,7 +150,7 @@ def measured(finalists: Sequence[Finalist], trial: Trial) -> BenchResult:
     design = Design(
         trial.kinds,
         tuple(each.arm for each in finalists),
-        trial.runs,
+        RUNS,
         seed=trial.runtime.seed,
         verify=False,
     )
