@@ -16,6 +16,10 @@ Run = Callable[..., Ran]
 Q4 = Recipe("q4_0", pure=True)
 
 
+def _silent(text: str) -> None:
+    del text
+
+
 def _saved(pair: TinyPair, **changes: object) -> Choice:
     choice = Choice(
         ChosenFile(str(pair.target), Q4), ChosenFile(str(pair.draft), Q4), "model", 3, 1.4, 0.02
@@ -47,7 +51,7 @@ def test_a_saved_choice_is_used_by_chat_alone_unless_told_not_to(
     run: Run, tiny_pair: TinyPair
 ) -> None:
     _saved(tiny_pair, always=True)
-    made = ensure_layout(tiny_pair.target, Q4, print)
+    made = ensure_layout(tiny_pair.target, Q4, _silent)
     assert run(*_chat(tiny_pair)).document["options"]["target"] == str(made)
     left = run(*_chat(tiny_pair, "--no-tuned"))
     assert left.document["options"]["target"] == str(tiny_pair.target)
@@ -83,9 +87,9 @@ def test_without_a_choice_asking_for_it_says_how_to_get_one(run: Run, tiny_pair:
 
 
 def test_models_list_shows_layouts_and_rm_deletes_them(run: Run, tiny_pair: TinyPair) -> None:
-    path = ensure_layout(tiny_pair.target, Q4, print)
+    path = ensure_layout(tiny_pair.target, Q4, _silent)
     assert run("models", "rm", "--layouts", "-y").code == 0
-    path = ensure_layout(tiny_pair.target, Q4, print)
+    path = ensure_layout(tiny_pair.target, Q4, _silent)
     listed = run("models", "list", "--json").document["layouts"]
     assert [(each["file"], each["recipe"]) for each in listed] == [(str(path), "Q4_0")]
     assert listed[0]["made_from"] == str(tiny_pair.target)
