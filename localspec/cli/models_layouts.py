@@ -11,7 +11,7 @@ from localspec.errors import NotHere
 from localspec.pairs.catalogue import Pair
 from localspec.pairs.memory import show_bytes
 from localspec.pairs.resolve import find_model
-from localspec.report.documents import ModelsLayout
+from localspec.report.pair_documents import ModelsLayout
 from localspec.runtime.layout_records import Kept
 from localspec.runtime.layouts import kept_layouts, recipe_words, remove_layout
 from localspec.ui.tables import table

@@ -23,11 +23,12 @@ from localspec.pairs.local import Candidate, fits_for, local_files
 from localspec.pairs.memory import Load, Room, show_bytes
 from localspec.pairs.resolve import Request, find_model, find_reference, resolve
 from localspec.pairs.rollback import in_words, keeping
-from localspec.report.documents import ModelsDocument, ModelsPair
+from localspec.report.documents import ModelsPair
 from localspec.report.pair_documents import (
     DraftCandidate,
     DraftsDocument,
     ModelFacts,
+    ModelsDocument,
     PairDocument,
 )
 from localspec.report.write import to_json

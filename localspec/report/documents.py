@@ -178,28 +178,6 @@ class ModelsPair(Shape):
     speedup_here: float | None = None
 
 
-class ModelsLayout(Shape):
-    """A layout made on this machine; what its record does not tell is null."""
-
-    file: str
-    bytes: int
-    recipe: str | None
-    made_from: str | None
-    made_from_digest: str | None
-    sha256: str | None
-    engine: str | None
-
-
-class ModelsDocument(Shape):
-    """The catalogue, and the layouts made here."""
-
-    schema_: Literal["localspec/models/1"] = Field(
-        default="localspec/models/1", validation_alias="schema", serialization_alias="schema"
-    )
-    pairs: list[ModelsPair]
-    layouts: list[ModelsLayout] = []
-
-
 class CheckFinding(Shape):
     """One thing looked at."""
 
@@ -296,7 +274,6 @@ DOCUMENTS: tuple[type[BaseModel], ...] = (
     ChatDocument,
     EventDocument,
     PredictDocument,
-    ModelsDocument,
     CheckDocument,
     ErrorDocument,
 )
