@@ -27,6 +27,7 @@ from localspec.cli.models_options import (
 from localspec.cli.options import ModelOptions
 from localspec.cli.predict_options import PredictOptions
 from localspec.cli.trace_options import TraceOptions
+from localspec.cli.tune_options import TuneOptions
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -82,6 +83,12 @@ def _check(model: CheckModel, check: CheckOptions, common: Common) -> int:
     from localspec.cli.check import run_check  # noqa: PLC0415
 
     return run_check(model, check, common)
+
+
+def _tune(model: ModelOptions, tune: TuneOptions, common: Common) -> int:
+    from localspec.cli.tune import run_tune  # noqa: PLC0415
+
+    return run_tune(model, tune, common)
 
 
 def _trace(model: ModelOptions, trace: TraceOptions, common: Common) -> int:
@@ -157,6 +164,7 @@ COMMANDS: tuple[tuple[str, Command], ...] = (
     ("chat", _chat),
     ("bench", _bench),
     ("check", _check),
+    ("tune", _tune),
     ("predict", _predict),
     ("trace", _trace),
     ("doctor", _doctor),

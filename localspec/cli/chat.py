@@ -19,6 +19,7 @@ from localspec.cli.pairfiles import find_pair
 from localspec.cli.prompt import Question, read_question
 from localspec.cli.room import make_room
 from localspec.cli.tokentext import token_finder
+from localspec.cli.tuned import with_tuned
 from localspec.errors import OptionError
 from localspec.runtime.folders import state_dir
 from localspec.runtime.layerskip import with_skipped
@@ -70,7 +71,7 @@ def run_chat(model: ModelOptions, chat: ChatOptions, common: Common) -> int:
     if question and not question.text:
         notes.say("nothing came in: there is nothing to answer")
         return 0
-    settings = settings_of(_named(model, notes), notes)
+    settings = settings_of(_named(model, notes), notes, tuned_if_saved=True)
     view = look.chat_view(bool(common.quiet))
     silent = notes.quiet or common.verbose >= ENGINE_LOG
     opening = opened(settings, notes.say, terminal=view.terminal, quiet=silent)
@@ -83,12 +84,13 @@ def run_chat(model: ModelOptions, chat: ChatOptions, common: Common) -> int:
         return _talk(session, runtime, view=view, look=look, chat=chat)
 
 
-def settings_of(model: ModelOptions, notes: Notes) -> RunSettings:
+def settings_of(model: ModelOptions, notes: Notes, *, tuned_if_saved: bool = False) -> RunSettings:
     """Find the files and put the settings together.
 
+    `tuned_if_saved`: a choice kept by `tune --save` is used without being asked for.
     Raises: OptionError, NotHere, HubError, PairRefused.
     """
-    chosen = find_pair(model, notes)
+    model, chosen = with_tuned(model, find_pair(model, notes), notes, if_saved=tuned_if_saved)
     settings = build_settings(
         model,
         chosen.files,

@@ -89,7 +89,14 @@ MODELS_VERIFY = """Hold files and catalogue against what the hub publishes.
 Exit code 3 when one of them is not what it should be.
 """
 
-MODELS_RM = "Delete the files of a pair that no other pair uses."
+MODELS_RM = """Delete the files of a pair that no other pair uses, or layouts made here.
+
+\b
+Examples:
+  localspec models rm qwen2.5-coder-7b
+  localspec models rm qwen2.5-coder-7b --layouts     what tune made of its files
+  localspec models rm --layouts                      every layout; tune makes them again
+"""
 
 MODELS_PATH = "Print where a pair's files are, the target's first."
 
@@ -135,10 +142,26 @@ Examples:
   localspec check --target big.gguf --draft a.gguf --quick      headers and memory only
 """
 
+TUNE = """Find the fastest arrangement of files on this machine, and say what it costs in quality.
+
+The storage layout of the weights decides what a pass over several rows costs. Layouts of target and
+draft are timed on samples, every drafter is replayed on plain answers, and the best are written and
+measured in turn with the given files. Nothing is replaced: the choice is used when asked for, with
+--tuned, or after --save. Exit code 3 when nothing surely pays.
+
+\b
+Examples:
+  localspec tune demo
+  localspec tune qwen2.5-coder-1.5b --text main.py --save
+  localspec tune --target big.gguf --draft small.gguf --max-time 20m
+  localspec chat demo --tuned
+"""
+
 COMMANDS = {
     "chat": CHAT,
     "bench": BENCH,
     "check": CHECK,
+    "tune": TUNE,
     "predict": PREDICT,
     "trace": TRACE,
     "doctor": DOCTOR,

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from localspec.cli import pairs_here
 from localspec.cli.binding import Common
+from localspec.cli.models_layouts import is_layout, remove_layouts
 from localspec.cli.models_list import terminal_of, write
 from localspec.cli.models_options import PairName, PullOptions, RemoveOptions, VerifyOptions
 from localspec.cli.notes import Notes
-from localspec.errors import NotHere
+from localspec.errors import NotHere, OptionError
 from localspec.pairs.catalogue import Pair
 from localspec.pairs.hub import DownloadPlan, FilePlan, Hub, list_files, plan_download, pull
 from localspec.pairs.hub_cache import RemoteFile, find_cached
@@ -174,10 +175,16 @@ def verify_local(pair: Pair) -> list[Check]:
 
 
 def run_remove(options: RemoveOptions, common: Common) -> int:
-    """Delete the files of a pair that no other pair uses; forget a pair of the user's own.
+    """Delete a pair's files that no other pair uses, or layouts; forget a pair of the user's own.
 
-    Raises: NotHere.
+    Raises: NotHere, OptionError.
     """
+    if options.layouts or (options.name and is_layout(options.name)):
+        for line in remove_layouts(options.name, yes=options.yes):
+            write(line)
+        return 0
+    if options.name is None:
+        raise OptionError("nothing is named", "localspec models rm PAIR, or rm --layouts")
     known, own = pairs_here.catalogue(), pairs_here.own_models()
     pair = known.get(options.name)
     plan, mine = plan_removal(pair, known), _is_own(pair.name)

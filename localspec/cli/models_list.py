@@ -11,6 +11,7 @@ from pathlib import Path
 from localspec.cli import pairs_here
 from localspec.cli.binding import Common
 from localspec.cli.build import COLORS, one_of
+from localspec.cli.models_layouts import layout_documents, layout_lines
 from localspec.cli.models_options import ListOptions, PairName
 from localspec.cli.pairfiles import local_file, looks_like_file
 from localspec.core.theory import MAX_GAMMA
@@ -22,11 +23,12 @@ from localspec.pairs.local import Candidate, fits_for, local_files
 from localspec.pairs.memory import Load, Room, show_bytes
 from localspec.pairs.resolve import Request, find_model, find_reference, resolve
 from localspec.pairs.rollback import in_words, keeping
-from localspec.report.documents import ModelsDocument, ModelsPair
+from localspec.report.documents import ModelsPair
 from localspec.report.pair_documents import (
     DraftCandidate,
     DraftsDocument,
     ModelFacts,
+    ModelsDocument,
     PairDocument,
 )
 from localspec.report.write import to_json
@@ -74,10 +76,13 @@ def run_list(options: ListOptions, common: Common) -> int:
         if (each.fits or not options.fits) and (each.here or not options.downloaded)
     ]
     if common.json:
-        write(to_json(ModelsDocument(pairs=[each.document for each in listed])))
+        pairs = [each.document for each in listed]
+        write(to_json(ModelsDocument(pairs=pairs, layouts=layout_documents())))
         return 0
     terminal = terminal_of(common)
     for line in _pair_lines(listed, terminal):
+        write(line)
+    for line in layout_lines(layout_documents(), width_of(terminal)):
         write(line)
     return 0
 

@@ -98,8 +98,22 @@ class RemoveOptions:
     """What goes."""
 
     name: Annotated[
-        str, typer.Argument(metavar="PAIR", help="The pair.", autocompletion=pair_names)
-    ]
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="The pair, or the file name of a layout made here.",
+            autocompletion=pair_names,
+            show_default=False,
+        ),
+    ] = None
+    layouts: Annotated[
+        bool,
+        flag(
+            "--layouts",
+            group=HOW,
+            help="Only the layouts made here of that pair's files; all of them without a name.",
+        ),
+    ] = False
     yes: Annotated[bool, flag("--yes", "-y", group=HOW, help="Do not ask.")] = False
 
 

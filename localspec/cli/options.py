@@ -64,6 +64,14 @@ class ModelOptions:
             help="Heads that guess from the target's own states (eagle3, medusa); made for it.",
         ),
     ] = None
+    tuned: Annotated[
+        bool | None,
+        flag(
+            "--tuned/--no-tuned",
+            group=PAIR,
+            help="Use the files, drafter and γ that `localspec tune` chose for this pair.",
+        ),
+    ] = None
     offline: Annotated[
         bool | None,
         setting("--offline", group=PAIR, help="Use what is here; touch no network."),

@@ -19,7 +19,9 @@ _MAGIC = b"GGUF"
 _UINT32, _STRING, _ARRAY = 4, 8, 9  # GGUF_TYPE_UINT32, _STRING, _ARRAY
 
 
-class _InitParams(ctypes.Structure):
+class InitParams(ctypes.Structure):
+    """How the engine is to open a GGUF: `no_alloc` reads no weights."""
+
     _fields_ = (("no_alloc", ctypes.c_bool), ("ctx", ctypes.c_void_p))
 
 
@@ -46,9 +48,9 @@ def read(path: Path) -> Header:
     _check_magic(path)
     with _opened(path) as context:
         return Header(
-            architecture=_string(context, b"general.architecture"),
-            kind=_string(context, b"general.type"),
-            pre_tokenizer=_string(context, b"tokenizer.ggml.pre"),
+            architecture=string_value(context, b"general.architecture"),
+            kind=string_value(context, b"general.type"),
+            pre_tokenizer=string_value(context, b"tokenizer.ggml.pre"),
             repeated_token=_repeated_token(context),
             blocks=_blocks(context),
             tensors=int(_call("gguf_get_n_tensors", ctypes.c_int64, context)),
@@ -75,8 +77,8 @@ def _check_magic(path: Path) -> None:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    context = library.ggml("gguf_init_from_file", ctypes.c_void_p, ctypes.c_char_p, _InitParams)(
-        str(path).encode("utf-8", "surrogateescape"), _InitParams(True, None)
+    context = library.ggml("gguf_init_from_file", ctypes.c_void_p, ctypes.c_char_p, InitParams)(
+        str(path).encode("utf-8", "surrogateescape"), InitParams(True, None)
     )
     if not context:
         raise PairRefused(
@@ -97,7 +99,8 @@ def _call(name: str, result: Any, context: int) -> Any:
 _INDEXED = (ctypes.c_void_p, ctypes.c_int64)
 
 
-def _string(context: int, key: bytes) -> str:
+def string_value(context: int, key: bytes) -> str:
+    """Give a text of an opened header; empty when it has none."""
     index = _find(context, key, _STRING)
     if index is None:
         return ""
@@ -119,7 +122,7 @@ def _repeated_token(context: int) -> str:
 
 
 def _blocks(context: int) -> int:
-    key = f"{_string(context, b'general.architecture')}.block_count"
+    key = f"{string_value(context, b'general.architecture')}.block_count"
     index = _find(context, key.encode(), _UINT32)
     if index is None:
         return 0

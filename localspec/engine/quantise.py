@@ -13,12 +13,14 @@ from typing import Any
 
 from localspec.engine import header, library, log
 from localspec.engine.interrupt import hold_interrupts
+from localspec.engine.quantise_child import write_apart
 from localspec.engine.threads import default_threads
 from localspec.errors import LocalspecError, OptionError, PairRefused
 
 # Room beside the new file, so that a layout never fills a disk to the last byte.
 _SPARE_BYTES = 64 * 2**20
 COPY = "copy"
+_LARGE_BYTES = 300 * 2**20  # below it a file is written in a few seconds
 _BF16 = 30  # GGML_TYPE_BF16, which the binding does not name
 _F32_PER_Q4 = 8  # a float32 weight over a 4-bit one: the most a file can grow
 
@@ -44,14 +46,13 @@ def quantise(source: Path, target: Path, recipe: Recipe) -> Path:
 
     Raises: OptionError for an unknown type, PairRefused when the engine or the disk refuses.
     """
-    keep: list[Any] = []
-    params = _params(recipe, keep)
+    quantise_params(recipe, [])
     found = header.read(source)
-    _check_source(source, found, recipe)
+    check_source(source, found, recipe)
     _check_disk(source, target, recipe)
     temporary = _temporary(target)
     try:
-        _write(source, temporary, params)
+        _write(source, temporary, recipe)
         _check_whole(temporary, found, recipe)
         _sync(temporary)
         temporary.replace(target)
@@ -78,7 +79,8 @@ def tensor_type(name: str) -> int:
     return number
 
 
-def _params(recipe: Recipe, keep: list[Any]) -> Any:
+def quantise_params(recipe: Recipe, keep: list[Any]) -> Any:
+    """Give the engine's parameters of a recipe; `keep` must live as long as they do."""
     binding = library.load()
     params = binding.llama_model_quantize_default_params()
     params.nthread = recipe.threads or default_threads()
@@ -109,7 +111,18 @@ def _file_type(name: str) -> int:
     raise OptionError(f"no layout '{name}'", f"one of: {', '.join(file_types())}")
 
 
-def _write(source: Path, temporary: Path, params: Any) -> None:
+def _write(source: Path, temporary: Path, recipe: Recipe) -> None:
+    """Call the quantiser: here for what is done in seconds, else where it can be stopped."""
+    large = source.stat().st_size > _LARGE_BYTES
+    reason = (write_apart if large else write_here)(source, temporary, recipe)
+    if reason:
+        raise PairRefused(f"the engine cannot requantise {source.name}: {reason}")
+
+
+def write_here(source: Path, temporary: Path, recipe: Recipe) -> str:
+    """Quantise in this process; give the engine's reason when it cannot, else an empty text."""
+    keep: list[Any] = []
+    params = quantise_params(recipe, keep)
     pressed: list[bool] = []
     restore = hold_interrupts(pressed)
     try:
@@ -121,12 +134,15 @@ def _write(source: Path, temporary: Path, params: Any) -> None:
         restore()
     if pressed:
         raise KeyboardInterrupt
-    if code:
-        reason = next((line for line in reversed(lines) if "failed" in line), f"code {code}")
-        raise PairRefused(f"the engine cannot requantise {source.name}: {reason.strip()}")
+    failed = (line for line in reversed(lines) if "failed" in line)
+    return next(failed, f"code {code}").strip() if code else ""
 
 
-def _check_source(source: Path, found: header.Header, recipe: Recipe) -> None:
+def check_source(source: Path, found: header.Header, recipe: Recipe) -> None:
+    """Refuse a file that is cut off, and blocks that are not there.
+
+    Raises: PairRefused, OptionError.
+    """
     if source.stat().st_size < found.needed_bytes:
         raise PairRefused(f"{source.name} is cut off", "download it again")
     absent = [block for block in recipe.prune_layers if not 0 <= block < found.blocks]

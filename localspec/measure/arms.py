@@ -14,16 +14,20 @@ PROMPTS_A_RUN = 2
 
 @dataclass(frozen=True)
 class Arm:
-    """One way to decode. `gamma` None leaves the length to the policy."""
+    """One way to decode. `gamma` None leaves the length to the policy.
+
+    `layout`: the files it runs with, in words; empty for those given.
+    """
 
     drafters: tuple[str, ...] = (NONE,)
     gamma: int | None = None
     temperature: float = 0.0
+    layout: str = ""
 
     @property
     def plain(self) -> bool:
-        """Say whether nothing is guessed."""
-        return self.drafters == (NONE,)
+        """Say whether it is the baseline: the given files, and nothing guessed."""
+        return self.drafters == (NONE,) and not self.layout
 
     @property
     def name(self) -> str:
@@ -35,7 +39,10 @@ class Arm:
         """Give the words of a column: `model γ3`, `auto`, `plain`."""
         if self.plain:
             return "plain"
-        return self.name if self.gamma is None else f"{self.name} γ{self.gamma}"
+        name = self.name if self.gamma is None else f"{self.name} γ{self.gamma}"
+        if self.drafters == (NONE,):
+            return self.layout
+        return f"{self.layout}: {name}" if self.layout else name
 
 
 @dataclass(frozen=True)

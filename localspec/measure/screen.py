@@ -91,15 +91,26 @@ def screen_model(
     most: int = MAX_GAMMA,
 ) -> Screened:
     """Replay a draft model over the answers; `shape` is a context like the one it would get."""
+    found = told_by_model(draft, shape, sampler, stored)
+    rounds = {g: [model_rounds(each, g) for each in found] for g in range(1, most + 1)}
+    return _screened(MODEL, rounds, stored, costs, share_accepted(found))
+
+
+def told_by_model(draft: Model, shape: Context, sampler: Sampler, stored: Stored) -> list[Chances]:
+    """Read every answer with a draft model; `shape` is a context like the one it would get."""
     longest = max(len(told.history) for told in stored.transcripts)
+    found = []
     with _reading(draft, shape, longest) as reader:
-        found = []
         for told in stored.transcripts:
             reader.rewind(0)
             found.append(model_chances(reader, sampler, told))
-    judged = [float(value) for chances in found for value in chances.accept]
-    rounds = {g: [model_rounds(each, g) for each in found] for g in range(1, most + 1)}
-    return _screened(MODEL, rounds, stored, costs, sum(judged) / max(len(judged), 1))
+    return found
+
+
+def share_accepted(told: Sequence[Chances]) -> float | None:
+    """Give the mean chance that a drafted token would have been accepted; None without any."""
+    judged = [float(value) for chances in told for value in chances.accept]
+    return sum(judged) / len(judged) if judged else None
 
 
 def screen_lookup(

@@ -178,15 +178,6 @@ class ModelsPair(Shape):
     speedup_here: float | None = None
 
 
-class ModelsDocument(Shape):
-    """The catalogue."""
-
-    schema_: Literal["localspec/models/1"] = Field(
-        default="localspec/models/1", validation_alias="schema", serialization_alias="schema"
-    )
-    pairs: list[ModelsPair]
-
-
 class CheckFinding(Shape):
     """One thing looked at."""
 
@@ -283,7 +274,6 @@ DOCUMENTS: tuple[type[BaseModel], ...] = (
     ChatDocument,
     EventDocument,
     PredictDocument,
-    ModelsDocument,
     CheckDocument,
     ErrorDocument,
 )

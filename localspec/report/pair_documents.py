@@ -10,6 +10,28 @@ from pydantic import Field
 from localspec.report.documents import ModelsPair, OptionValue, Shape
 
 
+class ModelsLayout(Shape):
+    """A layout made on this machine; what its record does not tell is null."""
+
+    file: str
+    bytes: int
+    recipe: str | None
+    made_from: str | None
+    made_from_digest: str | None
+    sha256: str | None
+    engine: str | None
+
+
+class ModelsDocument(Shape):
+    """The catalogue, and the layouts made here."""
+
+    schema_: Literal["localspec/models/1"] = Field(
+        default="localspec/models/1", validation_alias="schema", serialization_alias="schema"
+    )
+    pairs: list[ModelsPair]
+    layouts: list[ModelsLayout] = Field(default_factory=list)
+
+
 class DraftCandidate(Shape):
     """A file on this disk held against a target."""
 
@@ -145,6 +167,7 @@ class DoctorDocument(Shape):
 
 
 PAIR_DOCUMENTS = (
+    ModelsDocument,
     DraftsDocument,
     PairDocument,
     PullDocument,

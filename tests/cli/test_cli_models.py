@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.report.documents import ModelsDocument
-from localspec.report.pair_documents import DraftsDocument, PairDocument
+from localspec.report.pair_documents import DraftsDocument, ModelsDocument, PairDocument
 from tests.cli.hubs import hub_pair, in_cache, own_pairs
 from tests.models import write_llama
 from tests.pairs.pairs_gguf import Spec, texts, write

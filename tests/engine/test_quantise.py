@@ -2,13 +2,14 @@
 
 import os
 import shutil
+import subprocess
 from collections import namedtuple
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from localspec.engine import Context, ContextOptions, Model
+from localspec.engine import Context, ContextOptions, Model, quantise_child
 from localspec.engine import quantise as room
 from localspec.engine.quantise import Recipe, file_types, quantise
 from localspec.errors import LocalspecError, OptionError, PairRefused
@@ -123,3 +124,50 @@ def test_pruning_a_block_that_is_not_there_is_refused(tmp_path: Path) -> None:
     source = write_llama(tmp_path / "old.gguf")
     with pytest.raises(LocalspecError, match="no block 9"):
         quantise(source, tmp_path / "new.gguf", Recipe("q4_0", prune_layers=(9,)))
+
+
+def test_a_large_file_is_written_by_a_process_that_can_be_stopped(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = quantise(tiny, tmp_path / "here.gguf", Recipe("q4_0", prune_layers=(1,)))
+    monkeypatch.setattr(room, "_LARGE_BYTES", 0)
+    apart = quantise(tiny, tmp_path / "apart.gguf", Recipe("q4_0", prune_layers=(1,)))
+    assert apart.read_bytes() == here.read_bytes()
+
+
+def test_an_interruption_ends_the_process_that_writes(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "_LARGE_BYTES", 0)
+    children: list[subprocess.Popen[str]] = []
+    real = subprocess.Popen
+
+    class Interrupted:
+        def readline(self) -> str:
+            raise KeyboardInterrupt
+
+        def close(self) -> None:
+            pass
+
+    def popen(*given: object, **more: object) -> subprocess.Popen[str]:
+        child = real(*given, **more)  # type: ignore[call-overload]
+        child.stdout.close()
+        child.stdout = Interrupted()
+        children.append(child)
+        return child
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    with pytest.raises(KeyboardInterrupt):
+        quantise(tiny, tmp_path / "new.gguf", Recipe("q4_0"))
+    assert children[0].returncode is not None
+    assert left_behind(tmp_path) == []
+
+
+def test_a_process_that_dies_while_it_writes_is_said(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "_LARGE_BYTES", 0)
+    monkeypatch.setattr(quantise_child, "_CODE", "raise SystemExit(9)")
+    with pytest.raises(PairRefused, match="the engine stopped while it requantised"):
+        quantise(tiny, tmp_path / "new.gguf", Recipe("q4_0"))
+    assert left_behind(tmp_path) == []

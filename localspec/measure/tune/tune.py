@@ -1,0 +1,276 @@
+"""The whole of a tune, within a time: costs and answers, layouts, guessers, search, trial.
+
+Knows the order of things. Every part leaves what it found when the time is up or the user stops it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+
+from localspec.errors import LocalspecError
+from localspec.measure import noise
+from localspec.measure.arms import Kind
+from localspec.measure.bench import Progress
+from localspec.measure.live import LiveRunner
+from localspec.measure.result import tokens_per_s
+from localspec.measure.screen import plain_answers
+from localspec.measure.survey import real_text, survey, survey_of
+from localspec.measure.tune.candidates import (
+    Arrangement,
+    Deadline,
+    FindGuessers,
+    Ground,
+    Guesser,
+    Layout,
+    OutOfTime,
+    TargetCosts,
+)
+from localspec.measure.tune.guessers import draft_guessers, target_placement
+from localspec.measure.tune.layout_costs import ROWS, Sampler, applied, relative_costs
+from localspec.measure.tune.losses import Reading, Scales
+from localspec.measure.tune.making import Maker, ready_finalists
+from localspec.measure.tune.quality import Quality
+from localspec.measure.tune.recipes import Considered, consider, is_quantised
+from localspec.measure.tune.result import Tried, Tuned, from_bench
+from localspec.measure.tune.search import search
+from localspec.measure.tune.trial import Finalist, Trial, measured
+from localspec.pairs.header import read_header
+from localspec.runtime.pair import Runtime
+from localspec.runtime.settings import NONE
+
+REPEATS = 3
+FEWEST_ANSWERS = 4
+ANSWER_TOKENS = 48
+MOST_KL = 0.05
+SHARES = {"drafts": 0.3, "layouts": 0.3, "making": 0.5}
+"""Of the time that is left when each part begins."""
+TWICE = (
+    "the given target is quantised already, so its new layouts have lost twice; one quantised from "
+    "the original weights would lose less"
+)
+
+
+def _nothing(_text: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """Who is told: what goes on now, what is done, and where the trial stands."""
+
+    say: Callable[[str], None] = _nothing
+    done: Callable[[str], None] = _nothing
+    progress: Callable[[Progress], None] | None = None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to tune for. `published`: files of the target's makers in other layouts, at hand.
+
+    `sources`: what else may draft, besides the given pair's drafters. `drafters`: the only ones
+    that may; all if empty. Units: `max_s` seconds,
+    `most_kl` nats a token.
+    """
+
+    kinds: tuple[Kind, ...]
+    temperature: float = 0.0
+    max_s: float = 600.0
+    most_kl: float = MOST_KL
+    published: tuple[Layout, ...] = ()
+    sources: tuple[FindGuessers, ...] = ()
+    drafters: tuple[str, ...] = ()
+    told: Told = field(default_factory=Told, repr=False)
+    meter: noise.Meter | None = field(default=None, repr=False)
+
+
+def tune(runtime: Runtime, wanted: Wanted) -> Tuned:
+    """Find the fastest arrangement for a loaded pair on this machine and these texts.
+
+    Raises: LocalspecError when not even the given pair can be measured.
+    """
+    return _Tune(runtime, wanted).run()
+
+
+class _Tune:
+    """One tune being run."""
+
+    def __init__(self, runtime: Runtime, wanted: Wanted) -> None:
+        self.runtime, self.wanted = runtime, wanted
+        self.deadline = Deadline(perf_counter() + wanted.max_s, perf_counter)
+        self.notes: list[str] = []
+        self.warnings: list[str] = []
+        self.guessers: list[Guesser] = []
+        self.targets: list[TargetCosts] = []
+        self.found: list[Arrangement] = []
+        self.tried: list[Tried] = []
+        self.given_tps: float | None = None
+        self.stopped = ""
+        header = read_header(runtime.loaded.model.path)
+        self.twice = is_quantised(header)
+
+    def run(self) -> Tuned:
+        """Go as far as time and the user let it."""
+        try:
+            self._run()
+        except OutOfTime:
+            self.stopped = self.stopped or "time"
+        except KeyboardInterrupt:
+            self.stopped = "interrupted"
+        return self.result()
+
+    def _run(self) -> None:
+        ground = self._ground()
+        self._find_targets(ground)
+        self._find_guessers(ground)
+        self._search(ground)
+        scales = self._scales()
+        self._try(ground, self._files(scales), scales.found)
+
+    def _ground(self) -> Ground:
+        """Measure the given pair and write the answers that everything is held against."""
+        told, runtime = self.wanted.told, self.runtime
+        told.say("timing passes of the given files")
+        costs = survey(runtime, repeats=REPEATS).costs
+        told.say("writing plain answers to replay")
+        runner = LiveRunner(runtime, real_text(runtime), ANSWER_TOKENS)
+        each = max(-(-FEWEST_ANSWERS // len(self.wanted.kinds)), 1)
+        stored = plain_answers(
+            runner,
+            self.wanted.kinds,
+            each=each,
+            temperature=self.wanted.temperature,
+            seed=runtime.seed,
+        )
+        self.given_tps = tokens_per_s(stored.samples)
+        four = costs.pass_s(4, 0) / costs.pass_s(1, 0)
+        told.done(
+            f"given files: {self.given_tps or 0:.1f} tok/s plain; a pass over 4 rows costs "
+            f"{four:.2f} of one"
+        )
+        plan = survey_of(runtime, (), repeats=REPEATS)
+        temperature = self.wanted.temperature
+        return Ground(
+            runtime, costs, stored, plan, temperature, self.deadline, told.say, self.notes.append
+        )
+
+    def _find_targets(self, ground: Ground) -> None:
+        """Time samples of the target's other layouts."""
+        considered = consider(ground.runtime.loaded.model.path, self.wanted.published)
+        self.targets.append(TargetCosts(considered.given.layout, ground.costs.target))
+        self.notes += [f"{each.name} was left out: {each.reason}" for each in considered.skipped]
+        try:
+            self._time_layouts(ground, considered)
+        except LocalspecError as failure:
+            self.notes.append(f"the target stays as it is: {failure.message}")
+        self.wanted.told.done(f"{len(self.targets)} layouts of the target")
+
+    def _time_layouts(self, ground: Ground, considered: Considered) -> None:
+        target = ground.runtime.loaded.target
+        rows = tuple(count for count in ROWS if count <= target.max_rows)
+        deadline = self.deadline.share(SHARES["layouts"])
+        options = replace(target.options, strict_rows=None)
+        place, text = target_placement(ground), ground.plan.text
+        sampler = Sampler(options, text, rows, deadline, ground.say, place)
+        for layout, ratios in relative_costs(considered.given, considered.others, sampler):
+            self.targets.append(TargetCosts(layout, applied(ground.costs.target, ratios)))
+        self.notes += sampler.failed
+
+    def _find_guessers(self, ground: Ground) -> None:
+        if not ground.stored.transcripts:
+            self.notes.append("the answers are too short to say what a draft would guess")
+            return
+        sources = (draft_guessers, *self.wanted.sources)
+        for find in () if self.wanted.drafters == (NONE,) else sources:
+            part = replace(ground, deadline=self.deadline.share(SHARES["drafts"]))
+            try:
+                for each in find(part):
+                    self.guessers += [each] if self._may_draft(each) else []
+            except OutOfTime:
+                continue
+            except LocalspecError as failure:
+                self.notes.append(failure.message)
+        self.wanted.told.done(f"{len(self.guessers)} ways to guess, replayed on the answers")
+
+    def _may_draft(self, guesser: Guesser) -> bool:
+        return not self.wanted.drafters or guesser.drafter in self.wanted.drafters
+
+    def _search(self, ground: Ground) -> None:
+        if not ground.stored.transcripts:
+            return
+        self.found = search(ground, self.targets, self.guessers)
+        self.tried = [Tried(each) for each in self.found]
+        if self.found:
+            best = self.found[0]
+            self.wanted.told.done(
+                f"{len(self.found)} arrangements predicted; the best, {best.label}, at "
+                f"{best.predicted.speedup.value:.2f} times"
+            )
+
+    def _files(self, scales: Scales) -> list[Finalist]:
+        """Write the finalists' files, with the next ones in place of those that cannot be."""
+        told = self.wanted.told
+        maker = Maker(self.deadline.share(SHARES["making"]), told.say, self.notes.append)
+
+        def admit(layout: Layout, path: Path) -> bool:
+            return layout.as_given or self._near(layout, scales.lost(path))
+
+        ready = ready_finalists(self.found, maker, admit, temperature=self.wanted.temperature)
+        if self.twice and any(each.arrangement.target.recipe for each in ready):
+            self.notes.append(TWICE)
+        return ready
+
+    def _near(self, layout: Layout, lost: Quality | None) -> bool:
+        """Say whether a new target loses no more than is allowed, and tell what it loses."""
+        if lost is None:
+            return True
+        most, lost_now = self.wanted.most_kl, lost.kl_mean.value
+        near = lost_now <= most
+        words = "" if near else f", more than the {most:g} of --max-kl: left out"
+        self.wanted.told.done(f"target {layout.name}: KL {lost_now:.4f} to the given one{words}")
+        if not near:
+            self.notes.append(f"target {layout.name} was left out: KL {lost_now:.4f}{words[:-10]}")
+            self.tried = [
+                replace(each, quality=lost, loses_too_much=True)
+                if each.arrangement.target == layout
+                else each
+                for each in self.tried
+            ]
+        return near
+
+    def _scales(self) -> Scales:
+        texts = [prompt.ids for kind in self.wanted.kinds for prompt in kind.prompts]
+        told = self.wanted.told
+        return Scales(Reading(self.runtime, texts, self.deadline, told.say, self.notes.append))
+
+    def _try(self, ground: Ground, chosen: Sequence[Finalist], lost: dict[Path, Quality]) -> None:
+        """Measure the finalists in turn with the given files."""
+        if not chosen:
+            return
+        trial = Trial(
+            self.runtime,
+            self.wanted.kinds,
+            self.wanted.temperature,
+            self.deadline,
+            ground.costs,
+            self.wanted.told.progress,
+            self.wanted.meter,
+        )
+        result = measured(chosen, trial)
+        self.stopped = result.stopped if result.stopped in ("time", "interrupted") else ""
+        self.warnings += result.warnings
+        plain = result.of(result.design.plain_arms[0])
+        self.given_tps = tokens_per_s(plain) or self.given_tps
+        found = from_bench(chosen, result, losses=lost, most_kl=self.wanted.most_kl)
+        known = [each.arrangement for each in found]
+        self.tried = [*found, *(each for each in self.tried if each.arrangement not in known)]
+
+    def result(self) -> Tuned:
+        """Give what there is."""
+        return Tuned(
+            self.given_tps,
+            tuple(self.tried),
+            notes=tuple(dict.fromkeys(self.notes)),
+            warnings=tuple(self.warnings),
+            stopped=self.stopped,
+        )

@@ -1,0 +1,148 @@
+"""What a tune chose for a pair, kept so that later runs can use it.
+
+Knows small JSON files, one for each pair of given files. A choice names files by what they are
+made from, so a layout that is gone is made anew; one whose given files changed is no choice.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from localspec.engine.quantise import Recipe
+from localspec.errors import LocalspecError
+from localspec.runtime.folders import short_name, state_dir
+from localspec.runtime.layouts import Notify, ensure_layout, recipe_words
+from localspec.runtime.settings import PairFiles
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class ChosenFile:
+    """A file of a choice: `source` as it is, or after `recipe`."""
+
+    source: str
+    recipe: Recipe | None = None
+
+    @property
+    def words(self) -> str:
+        """Name it for a line on the screen."""
+        name = Path(self.source).name
+        return f"{name} as {recipe_words(self.recipe)}" if self.recipe else name
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An arrangement that was measured. `always`: runs use it without being asked to.
+
+    `speedup` over the given files' plain decoding; `kl_mean` to the given target, 0 for itself.
+    """
+
+    target: ChosenFile
+    draft: ChosenFile | None
+    drafter: str
+    gamma: int | None
+    speedup: float
+    kl_mean: float = 0.0
+    always: bool = False
+
+
+def folder() -> Path:
+    """Give the folder of all choices."""
+    return state_dir() / "tuned"
+
+
+def save_choice(given: PairFiles, choice: Choice) -> Path:
+    """Keep a choice for these given files, whole or not at all.
+
+    Raises: LocalspecError when the folder cannot be written.
+    """
+    path = _path(given)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        record = {"version": VERSION, "given": _identity(given), **asdict(choice)}
+        part.write_text(json.dumps(record, indent=1), encoding="utf-8")
+        part.replace(path)
+    except OSError as failure:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise LocalspecError(
+            f"the choice cannot be kept in {path.parent}: {failure.strerror}",
+            "LOCALSPEC_STATE=FOLDER chooses another folder",
+        ) from failure
+    return path
+
+
+def drop_choice(given: PairFiles) -> None:
+    """Forget what was chosen for these files."""
+    with suppress(OSError):
+        _path(given).unlink(missing_ok=True)
+
+
+def load_choice(given: PairFiles) -> Choice | None:
+    """Give what was chosen for these files; None when nothing was, or they have changed."""
+    try:
+        record = json.loads(_path(given).read_text(encoding="utf-8"))
+        if record["version"] != VERSION or record["given"] != _identity(given):
+            return None
+        draft = record["draft"]
+        return Choice(
+            _file(record["target"]),
+            _file(draft) if draft else None,
+            str(record["drafter"]),
+            record["gamma"],
+            float(record["speedup"]),
+            float(record["kl_mean"]),
+            always=bool(record["always"]),
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def chosen_files(given: PairFiles, choice: Choice, notify: Notify) -> PairFiles:
+    """Give a choice's files, made first if they are gone.
+
+    Raises: LocalspecError when a file cannot be made, or is not there any more.
+    """
+    return PairFiles(
+        _made(choice.target, notify),
+        _made(choice.draft, notify) if choice.draft else None,
+        given.name,
+        derived=True,
+    )
+
+
+def _made(chosen: ChosenFile, notify: Notify) -> Path:
+    source = Path(chosen.source)
+    if not source.is_file():
+        raise LocalspecError(
+            f"the tuned choice needs {source}, which is not there", "tune again, or --no-tuned"
+        )
+    return ensure_layout(source, chosen.recipe, notify) if chosen.recipe else source
+
+
+def _file(record: Mapping[str, Any]) -> ChosenFile:
+    given = record["recipe"]
+    recipe = Recipe(**{**given, "prune_layers": tuple(given["prune_layers"])}) if given else None
+    return ChosenFile(str(record["source"]), recipe)
+
+
+def _path(given: PairFiles) -> Path:
+    digest = hashlib.sha256(json.dumps(_names(given)).encode()).hexdigest()[:12]
+    return folder() / f"{short_name(given.target.stem)}-{digest}.json"
+
+
+def _names(given: PairFiles) -> list[str]:
+    return [str(path.resolve()) for path in (given.target, given.draft) if path]
+
+
+def _identity(given: PairFiles) -> list[list[str | int]]:
+    """Say which files these are, and in which state."""
+    files = [path for path in (given.target, given.draft) if path]
+    return [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in files]
