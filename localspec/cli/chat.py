@@ -88,6 +88,8 @@ def settings_of(model: ModelOptions, notes: Notes) -> RunSettings:
     Raises: OptionError, NotHere, HubError, PairRefused.
     """
     chosen = find_pair(model, notes)
+    if model.strict_rows is not None and not model.strict:
+        notes.say("--strict-rows does nothing without --strict")
     settings = build_settings(
         model,
         chosen.files,

@@ -62,6 +62,7 @@ class SharedContext:
         into a pass; several must fit into one.
         Raises: ValueError beyond a capacity or a pass, with nothing decoded; DecodeFailed.
         """
+        _ = self._live
         for each in wanted:
             self._check(each)
         if len(wanted) == 1:

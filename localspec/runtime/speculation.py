@@ -16,6 +16,7 @@ from localspec.core.rules import RuleName
 from localspec.core.sampling import Sampler, SamplingParams
 from localspec.core.standing import DrafterFacts
 from localspec.core.tempering import DraftTemperature
+from localspec.core.tokens import TokenSequence
 from localspec.drafters.lookup import LookupDrafter
 from localspec.drafters.model import ModelDrafter
 from localspec.drafters.ngram import NgramDrafter
@@ -30,12 +31,21 @@ from localspec.runtime.texts import ngram_table, text_ids
 
 
 class Workshop:
-    """Make drafters once and keep them, so that a change of settings loads nothing."""
+    """Make drafters once and keep them, so that a change of settings loads nothing.
+
+    `draft`: the sequence to draft on, where it is not the one that was loaded.
+    """
 
     def __init__(
-        self, loaded: Loaded, notify: Notify = lambda _text: None, *, known: Habits | None = None
+        self,
+        loaded: Loaded,
+        notify: Notify = lambda _text: None,
+        *,
+        known: Habits | None = None,
+        draft: TokenSequence | None = None,
     ) -> None:
         self._loaded = loaded
+        self._draft = draft if draft is not None else loaded.draft
         self._notify = notify
         self._habits = known or {}
         self._at_work: tuple[str, AdaptivePolicy] | None = None
@@ -135,13 +145,13 @@ class Workshop:
 
     def _model_drafter(self, settings: RunSettings) -> Drafter:
         loaded = self._loaded
-        if loaded.draft is None or loaded.draft_model is None:
+        if self._draft is None or loaded.draft_model is None:
             raise OptionError("drafter 'model' needs a draft model", "name one with --draft FILE")
         ours, theirs = loaded.model.vocabulary, loaded.draft_model.vocabulary
         usable = min(ours.usable, theirs.usable)
         banned = tuple(sorted(t for t in ours.banned | theirs.banned if t < usable))
         sampler = Sampler(settings.sampling, usable, banned, telling=True)
-        return ModelDrafter(loaded.draft, sampler, heat=self._temperature(settings))
+        return ModelDrafter(self._draft, sampler, heat=self._temperature(settings))
 
     def _temperature(self, settings: RunSettings) -> DraftTemperature | None:
         """Fit the draft's sharpness where gamma is automatic; a fixed gamma is left as it is."""
