@@ -144,6 +144,7 @@ class _Turns:
     ) -> None:
         self._lanes, self._count, self._tools, self._total = lanes, count, tools, total
         self._turns = self._disturbed = 0
+        self._began = tools.clock()
 
     @property
     def affected(self) -> float:
@@ -176,7 +177,9 @@ class _Turns:
         if self._tools.progress is not None:
             done = sum(each.written for each in self._lanes)
             slot = Slot(0, f"{self._count} at once", 0, lane.slots[0].prompt, lane.arm, 0)
-            self._tools.progress(Progress(done, self._total, slot, None, None, None))
+            spent = self._tools.clock() - self._began
+            left = spent / done * (self._total - done) if done else None
+            self._tools.progress(Progress(done, self._total, slot, None, None, left))
 
 
 def _differences(runner: LiveRunner, result: BenchResult) -> Iterator[Difference]:

@@ -116,7 +116,6 @@ class SampleInfo(Shape):
     `streams`: answers written at the same time; seconds are then the share of this one.
     """
 
-    streams: int
     run: int
     kind: str
     prompt: int
@@ -139,6 +138,7 @@ class SampleInfo(Shape):
     attempts: int
     affected: str
     kept: bool
+    streams: int
 
 
 class StreamInfo(Shape):

@@ -53,7 +53,13 @@ def runtime(tiny_pair: TinyPair, tmp_path_factory: pytest.TempPathFactory) -> It
         patch.setenv("LOCALSPEC_CACHE", str(tmp_path_factory.mktemp("cache")))
         files = PairFiles(tiny_pair.target, tiny_pair.draft, "tiny")
         settings = RunSettings(
-            files, ("model",), 8, sampling=GREEDY, seed=3, target=Placement(context=512)
+            files,
+            ("model",),
+            8,
+            sampling=GREEDY,
+            seed=3,
+            threads=1,
+            target=Placement(context=512),
         )
         with open_runtime(settings, lambda _text: None) as opened:
             yield opened
