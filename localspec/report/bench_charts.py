@@ -90,7 +90,10 @@ def kinds_chart(document: BenchDocument) -> str:
     """Draw every arm's speed-up with its interval, kind by kind."""
     kinds = [*document.kinds, *(document.overall if len(document.kinds) > 1 else ())]
     colour = colours(document)
-    names = list(dict.fromkeys(arm_name(arm) for kind in kinds for arm in kind.arms))
+    measured = [arm for kind in kinds for arm in kind.arms if arm.speedup is not None]
+    names = list(dict.fromkeys(map(arm_name, measured)))
+    if not names:
+        return ""
 
     def draw(axes: Axes) -> None:
         axes.axvline(1.0, color=INK, linewidth=1)
