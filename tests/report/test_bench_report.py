@@ -18,7 +18,6 @@ from localspec.measure.screen import Screened
 from localspec.report.bench import BenchFacts, bench_document
 from localspec.report.bench_compare import changes, check_same_machine, read_bench
 from localspec.report.bench_documents import BenchDocument
-from localspec.report.bench_page import bench_page
 from localspec.report.bench_text import bench_csv, bench_markdown
 from localspec.report.write import SCHEMAS, to_json
 from localspec.ui.bench import bench_lines
@@ -128,6 +127,7 @@ def test_progress_says_where_it_stands_and_what_is_left() -> None:
 
 def test_the_page_is_self_contained_and_escapes_names(document: BenchDocument) -> None:
     pytest.importorskip("matplotlib", reason="the extra `report` is not installed")
+    from localspec.report.bench_page import bench_page
 
     page = bench_page(document)
     assert page == bench_page(document)
@@ -177,6 +177,9 @@ def test_what_is_no_older_document_is_refused(tmp_path: Path, document: BenchDoc
 
 
 def test_a_bench_that_was_cut_before_its_first_answer_still_makes_a_page() -> None:
+    pytest.importorskip("matplotlib", reason="the extra `report` is not installed")
+    from localspec.report.bench_page import bench_page
+
     machine = Machine()
     runner = ScriptedRunner(machine, {"code": [0.9]})
     result = run_bench(design(("code",)), runner, tools(machine, max_s=0.0))
