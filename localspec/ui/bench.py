@@ -66,7 +66,7 @@ def _speeds(document: BenchDocument, width: int, times: str) -> list[str]:
     return table(rows, width, left=last)
 
 
-def _speed(arm: ArmInfo | None, times: str) -> str:
+def _speed(arm: ArmInfo | StreamInfo | None, times: str) -> str:
     if arm is None or arm.speedup is None:
         return "-"
     said = f"{arm.speedup.value:.2f}{_spread(arm.speedup)}{times}"
@@ -109,12 +109,7 @@ def streams_lines(document: BenchDocument, width: int, *, unicode: bool = True) 
     top = max(point.speedup.value for point in best)
     rows = [["at once", "plain, all", *names, ""]]
     for (count, points), fastest in zip(stream_rows(document), best, strict=True):
-        cells = [
-            f"{points[name].speedup.value:.2f}{_spread(points[name].speedup)}{times}"
-            if name in points
-            else "-"
-            for name in names
-        ]
+        cells = [_speed(points.get(name), times) for name in names]
         plain = f"{fastest.plain_tokens_per_s:.1f} tok/s"
         drawn = bar(fastest.speedup.value, top, NARROW_BAR, unicode=unicode)
         rows.append([str(count), plain, *cells, drawn])
