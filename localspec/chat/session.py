@@ -77,7 +77,6 @@ class ChatSession:
     stops: Sequence[str] = ()
     last: Reply | None = None
     last_prompt: str = ""
-    _said_raw: bool = False
     _asked: Tokens | None = field(default=None, repr=False)
 
     def reply(self, text: str) -> Iterator[ReplyEvent]:
@@ -140,9 +139,6 @@ class ChatSession:
     def _prepare(self) -> Generator[Notice, None, Tokens]:
         """Make the prompt, and say aloud what the user would not expect of it."""
         runtime = self.runtime
-        if runtime.template is None and not self._said_raw:
-            self._said_raw = True
-            yield Notice("this file has no chat template: your text is continued as it stands")
         builder = PromptBuilder(runtime.vocabulary, runtime.template, runtime.capacity)
         self._asked, dropped = builder.fit(self.conversation, runtime.settings.max_tokens)
         if dropped:

@@ -27,6 +27,7 @@ from localspec.measure.identity import identify, machine_identity
 from localspec.measure.noise import SystemMeter
 from localspec.measure.prepare import Asked, Prepared, prepare
 from localspec.measure.result import BenchResult
+from localspec.measure.streams import StreamsFound, StreamsTools, measure_streams
 from localspec.report.bench import BenchFacts, bench_document
 from localspec.report.bench_compare import check_same_machine
 from localspec.report.bench_documents import BenchDocument, MachineInfo
@@ -35,6 +36,9 @@ from localspec.runtime.pair import Runtime
 from localspec.runtime.settings import AUTO, LAYERSKIP, LOOKUP, MODEL, MTP, NONE, RunSettings
 from localspec.ui.bench_progress import BenchLine
 from localspec.ui.terminal import Terminal, open_terminal
+
+ALONE = 0.5
+"""The share of the time for one sequence at a time, where several are measured too."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,17 @@ def with_model_options(request: Request, model: ModelOptions) -> Request:
         request = replace(request, drafters=(model.drafter.replace(",", "+"),))
     if not request.gammas and model.gamma and model.gamma.isdecimal():
         request = replace(request, gammas=(int(model.gamma),))
+    if request.streams and model.strict:
+        raise OptionError(
+            "--streams and --strict contradict each other: passes that hold other sequences "
+            "have no width of their own",
+            "leave one out",
+        )
+    if request.streams and request.drafters == (AUTO,):
+        raise OptionError(
+            "--streams compares drafters with a fixed γ, and 'auto' has none",
+            "name others, like --drafters model,lookup",
+        )
     return request
 
 
@@ -99,20 +114,43 @@ def measure(runtime: Runtime, request: Request, output: Output) -> BenchDocument
     facts = bench_facts(runtime, request, prepared)
     kept = state_dir() / "runs" / f"bench-{time.strftime('%Y%m%d-%H%M%S')}.json"
 
-    def document(result: BenchResult) -> BenchDocument:
-        return bench_document(facts, result, findings_of(result))
+    together: list[StreamsFound] = []
 
+    def document(result: BenchResult) -> BenchDocument:
+        return bench_document(facts, result, findings_of(result), streams=together)
+
+    def saved(result: BenchResult) -> None:
+        save(document(result), output.save, kept)
+
+    left = max(request.max_s - (perf_counter() - began), 1.0)
     with BenchLine(output.terminal, quiet=output.notes.quiet) as line:
         tools = Tools(
             perf_counter,
             meter=SystemMeter(perf_counter),
             costs=prepared.costs,
-            max_s=max(request.max_s - (perf_counter() - began), 1.0),
+            max_s=left * (ALONE if request.streams else 1),
             warmup=request.warmup,
             progress=line,
-            saved=lambda result: save(document(result), output.save, kept),
+            saved=saved,
         )
-        return document(run_bench(prepared.design, prepared.runner, tools))
+        result = run_bench(prepared.design, prepared.runner, tools)
+        if request.streams and result.stopped != "interrupted":
+            own = streams_tools(line, end=began + request.max_s)
+            for found in measure_streams(prepared.runner, prepared.design, request.streams, own):
+                together.append(found)
+                saved(result)
+        return document(result)
+
+
+def streams_tools(line: BenchLine, *, end: float) -> StreamsTools:
+    """Give what the measurement of several sequences works with."""
+    return StreamsTools(
+        perf_counter,
+        meter=SystemMeter(perf_counter),
+        end=end,
+        progress=line,
+        notify=line.say,
+    )
 
 
 def asked(request: Request, notes: Notes) -> Asked:
@@ -141,6 +179,7 @@ def bench_facts(runtime: Runtime, request: Request, prepared: Prepared) -> Bench
         "runs": request.runs,
         "warmup": request.warmup,
         "max_time_s": request.max_s,
+        "streams": [str(count) for count in request.streams],
         "verify": request.verify,
         "raw": request.raw,
         "max_tokens": prepared.runner.max_tokens,

@@ -71,6 +71,15 @@ class BenchOptions:
         str | None,
         setting("--max-time", group=MEASURE, metavar="10m", help="Longest time: 10m, 90s, 1h."),
     ] = None
+    streams: Annotated[
+        str | None,
+        flag(
+            "--streams",
+            group=MEASURE,
+            metavar="1,2,4,8",
+            help="After that, decode so many sequences together: where is the gain gone?",
+        ),
+    ] = None
     verify: Annotated[
         bool | None,
         flag(

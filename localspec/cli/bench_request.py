@@ -25,6 +25,7 @@ DEFAULT_MAX_S = 600.0
 BUILTIN = "builtin"
 STDIN = "-"
 MOST_RUNS = 1000
+MOST_STREAMS = 64
 DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
 
 
@@ -43,6 +44,7 @@ class Request:
     raw: bool
     min_speedup: float | None
     old: BenchDocument | None
+    streams: tuple[int, ...] = ()
 
 
 def read_request(options: BenchOptions, *, temperature: float | None) -> Request:
@@ -63,6 +65,7 @@ def read_request(options: BenchOptions, *, temperature: float | None) -> Request
         raw=options.raw,
         min_speedup=number("--min-speedup", options.min_speedup, low=0, high=1000),
         old=read_bench(options.compare) if options.compare else None,
+        streams=tuple(sorted(_numbers("--streams", options.streams, high=MOST_STREAMS))),
     )
 
 

@@ -91,6 +91,8 @@ def settings_of(model: ModelOptions, notes: Notes, *, tuned_if_saved: bool = Fal
     Raises: OptionError, NotHere, HubError, PairRefused.
     """
     model, chosen = with_tuned(model, find_pair(model, notes), notes, if_saved=tuned_if_saved)
+    if model.strict_rows is not None and not model.strict:
+        notes.say("--strict-rows does nothing without --strict")
     settings = build_settings(
         model,
         chosen.files,

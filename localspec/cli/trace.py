@@ -136,11 +136,18 @@ def busy_machine(path: Path) -> tuple[Busy, ...]:
         raise NotHere(f"--bench: {path} cannot be read", str(failure.strerror)) from None
     except ValidationError:
         raise OptionError(
-            f"--bench: {path} is no document of a bench", "localspec bench --json FILE writes one"
+            f"--bench: {path} is no document of a bench",
+            "make one with: localspec bench … --streams 1,2,4,8 --save FILE",
         ) from None
     if not document.streams:
-        raise OptionError(f"--bench: {path} measured no streams", "leave --bench out")
-    return tuple(Busy(point.streams, point.speedup.value) for point in document.streams)
+        raise OptionError(
+            f"--bench: {path} measured no streams",
+            "add --streams 1,2,4,8 to that bench, or leave --bench out",
+        )
+    best: dict[int, float] = {}
+    for point in document.streams:
+        best[point.streams] = max(best.get(point.streams, 0.0), point.speedup.value)
+    return tuple(Busy(count, speedup) for count, speedup in best.items())
 
 
 def _show(document: TraceDocument, show: Show, *, quiet: bool, notes: Notes) -> None:

@@ -160,7 +160,7 @@ def load(path: Path, fingerprint: str) -> KeptTable:
         raise _damaged(path, "its checksum is wrong")
     try:
         kept = _parse(body)
-    except (ValueError, KeyError, TypeError, IndexError) as wrong:
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as wrong:
         raise _damaged(path, f"its contents do not fit together ({wrong})") from wrong
     if kept.fingerprint != fingerprint:
         raise PairRefused(

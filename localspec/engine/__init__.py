@@ -3,19 +3,23 @@
 The only room that knows llama_cpp. Importing it loads nothing; the first model does.
 """
 
-from localspec.engine.context import Context, DecodeFailed
+from localspec.engine.context import Context
 from localspec.engine.model import Interrupted, Model
+from localspec.engine.passes import DecodeFailed
 from localspec.engine.placement import ModelOptions
 from localspec.engine.shape import ContextOptions, strict_width
+from localspec.engine.shared_context import MOST_SEQUENCES, SharedContext
 from localspec.engine.vocabulary import Vocabulary
 
 __all__ = [
+    "MOST_SEQUENCES",
     "Context",
     "ContextOptions",
     "DecodeFailed",
     "Interrupted",
     "Model",
     "ModelOptions",
+    "SharedContext",
     "Vocabulary",
     "strict_width",
 ]

@@ -44,12 +44,23 @@ class Batch:
 
     def fill(self, tokens: Tokens, *, start: int, rows: int) -> None:
         """Write `tokens` at positions from `start` on; the last `rows` of them get logits."""
-        count = len(tokens)
-        self._token[:count] = tokens
-        np.add(self._steps[:count], start, out=self._pos[:count])
-        self._wanted[: count - rows] = 0
-        self._wanted[count - rows : count] = 1
-        self.native.n_tokens = count
+        self.clear()
+        self.add(tokens, start=start, rows=rows)
+
+    def clear(self) -> None:
+        """Take all rows out."""
+        self.native.n_tokens = 0
+
+    def add(self, tokens: Tokens, *, start: int, rows: int, sequence: int = 0) -> None:
+        """Write `tokens` of a sequence after the rows that are there."""
+        first = self.native.n_tokens
+        end = first + len(tokens)
+        self._token[first:end] = tokens
+        np.add(self._steps[: len(tokens)], start, out=self._pos[first:end])
+        self._sequence[first:end] = sequence
+        self._wanted[first : end - rows] = 0
+        self._wanted[end - rows : end] = 1
+        self.native.n_tokens = end
 
     def fill_padded(self, tokens: Tokens, *, start: int) -> None:
         """Write `tokens`, then spare rows of token 0 in sequence 1; every row gets logits."""

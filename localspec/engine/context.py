@@ -4,7 +4,6 @@ Knows positions, bounds and rows. Does not know drafts, text, or why a row is wa
 """
 
 import ctypes
-from collections.abc import Iterator
 from time import perf_counter
 from types import TracebackType
 from typing import Protocol, Self
@@ -13,23 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localspec.core.tokens import Logits, TokenBuffer, Tokens
-from localspec.engine import library, log
+from localspec.engine import library
 from localspec.engine.batch import Batch
 from localspec.engine.features import Tap
 from localspec.engine.forgetting import Cache, Forgetting, Way, prove
 from localspec.engine.interrupt import abortable
-from localspec.engine.model import Interrupted, Model
+from localspec.engine.model import Model
+from localspec.engine.passes import LONG_PREFILL, borrow, failure, slices
 from localspec.engine.shape import ContextOptions, create, window_of
 from localspec.engine.skipping import Skips
-from localspec.errors import LocalspecError
-
-_ABORTED = 2
-# Below this a pass is short enough to wait for; above it Ctrl-C must get through.
-_LONG_PREFILL = 32
-
-
-class DecodeFailed(LocalspecError):
-    """The engine could not compute a pass; the cache holds what it held before."""
 
 
 class Flag(Protocol):
@@ -129,7 +120,7 @@ class Context:
         self._check(count, rows)
         if count == 0:
             return np.empty((0, self._vocab), np.float32)
-        if count <= _LONG_PREFILL:
+        if count <= LONG_PREFILL:
             return self._passes(tokens, rows)
         with abortable(self.handle, self._is_cancelled):
             return self._passes(tokens, rows)
@@ -184,10 +175,10 @@ class Context:
 
     def _passes(self, tokens: Tokens, rows: int) -> Logits:
         settled = self.forgetting.settled(len(tokens), rows)
-        for start, end in _slices(settled, 0, self._batch.size):
+        for start, end in slices(settled, 0, self._batch.size):
             self._pass(tokens[start:end], 0)
         tokens = tokens[settled:]
-        for start, end in _slices(len(tokens), rows, self._batch.size):
+        for start, end in slices(len(tokens), rows, self._batch.size):
             logits = self._pass(tokens[start:end], rows if end == len(tokens) else 0)
         if rows == 0:
             self.forgetting.after_prompt(len(self._tokens))
@@ -208,7 +199,7 @@ class Context:
             code = self._decode(handle, self._batch.native)
             self._synchronize(handle)
             if code:
-                raise self._failure(code)
+                raise failure(self.model, code)
             if self._strict:
                 self._remove(self._memory, 1, -1, -1)
             self._tokens.extend(tokens)
@@ -230,41 +221,11 @@ class Context:
         key = (self._logits_at(self._handle), outputs)
         view = self._views.get(key)
         if view is None:
-            view = self._views[key] = _borrow(*key, self._vocab)
+            view = self._views[key] = borrow(*key, self._vocab)
         return view[count - rows : count] if self._strict else view
-
-    def _failure(self, code: int) -> Exception:
-        if code == _ABORTED:
-            return Interrupted("stopped")
-        if code == -1:
-            return ValueError(f"the engine refused the batch: {' '.join(log.tail(1))}")
-        what = {1: "no room in its cache", -2: "out of memory"}.get(code, f"code {code}")
-        return DecodeFailed(
-            f"the engine could not decode with {self.model.path.name}: {what}",
-            "a smaller --ctx or another cache type may help",
-        )
 
     def _repair(self) -> None:
         """Make the cache hold exactly `tokens` again."""
         if self._strict:
             self._remove(self._memory, 1, -1, -1)
         self._tokens.truncate(self.forgetting.repair(len(self._tokens)))
-
-
-def _slices(count: int, rows: int, size: int) -> Iterator[tuple[int, int]]:
-    """Cut `count` tokens into passes of at most `size`, the last holding all `rows` wanted."""
-    start = 0
-    while count - start > size:
-        end = min(start + size, count - rows)
-        yield start, end
-        start = end
-    if count > start:
-        yield start, count
-
-
-def _borrow(address: int, rows: int, columns: int) -> NDArray[np.float32]:
-    """View the engine's output as an array, without a copy; building it is slow, so it is kept."""
-    raw = (ctypes.c_float * (rows * columns)).from_address(address)
-    view: NDArray[np.float32] = np.ctypeslib.as_array(raw).reshape(rows, columns)
-    view.flags.writeable = False
-    return view

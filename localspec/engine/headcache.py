@@ -9,8 +9,9 @@ import numpy as np
 
 from localspec.core.tokens import Logits, Tokens
 from localspec.engine import library, staging
-from localspec.engine.context import Context, DecodeFailed
+from localspec.engine.context import Context
 from localspec.engine.model import Model
+from localspec.engine.passes import DecodeFailed
 from localspec.engine.shape import ContextOptions, create
 from localspec.engine.window import States
 

@@ -45,7 +45,8 @@ class ContextOptions:
     `max_rows` is the most rows of logits one pass may be asked for. `strict_rows` makes every pass
     exactly that wide, so that the logits depend on the history alone. `swa_full` keeps a
     sliding-window model's whole history, which costs as much memory as a model without a window
-    and makes every rewind exact; without it a rewind beyond the window goes back to a copy.
+    and makes every rewind exact; without it a rewind beyond the window goes back to a copy. With
+    several `sequences`, `n_ctx` and `max_rows` are those of each.
     """
 
     n_ctx: int
@@ -60,6 +61,7 @@ class ContextOptions:
     swa_full: bool = True
     flash_attention: Literal["auto", "on", "off"] = "auto"
     rollback: Rollback = field(default_factory=Rollback)
+    sequences: int = 1
 
 
 def strict_width(rows: int) -> int:
@@ -120,12 +122,13 @@ def _params(model: Model, options: ContextOptions, width: int) -> Any:
     params = binding.llama_context_default_params()
     threads = options.threads or default_threads()
     strict = options.strict_rows is not None
-    params.n_ctx = options.n_ctx + (width if strict else 0)
+    params.n_ctx = options.n_ctx * options.sequences + (width if strict else 0)
     params.n_batch = params.n_ubatch = width
-    params.n_seq_max = 2 if strict else 1
+    params.n_seq_max = 2 if strict else options.sequences
     params.kv_unified = True
     # The engine reserves vocabulary x outputs floats, so ask for no more rows than anyone reads.
-    params.n_outputs_max = width if strict else min(options.max_rows, width)
+    rows = options.max_rows * options.sequences
+    params.n_outputs_max = width if strict else min(rows, width)
     params.n_threads = threads
     params.n_threads_batch = options.threads_batch or threads
     params.type_k = _cache_type(options.kv_type_k)

@@ -14,7 +14,7 @@ from localspec.measure.intervals import ratio
 from localspec.measure.oddities import oddities
 from localspec.measure.result import BenchResult, Difference
 from localspec.measure.runner import Runner
-from localspec.measure.sample import LOOPED, Sample, take
+from localspec.measure.sample import CUT, Sample, take
 from localspec.measure.verdict import settled
 
 ATTEMPTS = 3
@@ -251,13 +251,13 @@ class _Bench:
 def first_difference(plain: Sample, sample: Sample) -> int | None:
     """Give the first place where two texts differ; None if they agree.
 
-    A text cut at a loop is compared as far as it goes.
+    A text that was cut, at a loop or when time was up, is compared as far as it goes.
     """
     ours, theirs = plain.tokens, sample.tokens
     shared = min(len(ours), len(theirs))
     for place in range(shared):
         if ours[place] != theirs[place]:
             return place
-    if len(ours) == len(theirs) or LOOPED in (plain.finish, sample.finish):
+    if len(ours) == len(theirs) or CUT & {plain.finish, sample.finish}:
         return None
     return shared

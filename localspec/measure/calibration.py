@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from math import isfinite
 from pathlib import Path
 
 from localspec.measure.costs import CostPoint
@@ -40,9 +41,21 @@ def load(key: str) -> Calibration | None:
         kept = json.loads((folder() / f"{key}.json").read_text(encoding="utf-8"))
         if kept["version"] != VERSION:
             return None
-        return Calibration(tuple(CostPoint(**point) for point in kept["points"]), kept["at"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return Calibration(tuple(map(_point, kept["points"])), float(kept["at"]))
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
+
+
+def _point(kept: dict[str, float]) -> CostPoint:
+    """Take a point as it was stored.
+
+    Raises: KeyError, TypeError, ValueError, OverflowError for anything else.
+    """
+    rows, context, samples = (int(kept[name]) for name in ("rows", "context", "samples"))
+    median_s, iqr_s = float(kept["median_s"]), float(kept["iqr_s"])
+    if rows < 1 or context < 0 or not (isfinite(median_s) and median_s > 0 and iqr_s >= 0):
+        raise ValueError("no cost of a pass")
+    return CostPoint(rows, context, median_s, iqr_s, samples)
 
 
 def store(key: str, points: Sequence[CostPoint], *, now: float | None = None) -> None:

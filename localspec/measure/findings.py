@@ -99,7 +99,7 @@ def _kind(result: BenchResult, kind: str | None, temperature: float) -> KindFoun
     arms = [arm for arm in result.design.arms if arm.temperature == temperature]
     plain = result.of(Arm(temperature=temperature), kind)
     quiet = quietness(result, kind, temperature)
-    found = tuple(_arm(result, arm, kind, quiet) for arm in arms)
+    found = tuple(arm_found(result, arm, kind, quiet=quiet) for arm in arms)
     bare = KindFound(
         kind or "overall",
         temperature,
@@ -143,7 +143,8 @@ def quietness(result: BenchResult, kind: str | None, temperature: float) -> Quie
     )
 
 
-def _arm(result: BenchResult, arm: Arm, kind: str | None, quiet: Quiet) -> ArmFound:
+def arm_found(result: BenchResult, arm: Arm, kind: str | None = None, *, quiet: Quiet) -> ArmFound:
+    """Judge one arm, in one kind of text or over all."""
     steps = result.steps(arm, kind)
     plain = result.steps(result.plain_of(arm), kind)
     measured = result.speedup(arm, kind)
@@ -265,4 +266,4 @@ def _list(kinds: Sequence[KindFound]) -> str:
 def loops_warning(findings: Findings) -> str | None:
     """Say how many answers were cut at a loop, if any."""
     loops = sum(kind.loops for kind in findings.kinds)
-    return f"{counted(loops, 'answer')} fell into a loop and cut there" if loops else None
+    return f"{counted(loops, 'answer')} fell into a loop; cut there" if loops else None

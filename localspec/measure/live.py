@@ -13,7 +13,7 @@ from localspec.core.events import Event
 from localspec.core.generate import Speculation, generate
 from localspec.core.options import GenerateOptions
 from localspec.core.policy import FixedPolicy
-from localspec.core.tokens import Tokens, sync
+from localspec.core.tokens import Tokens, TokenSequence, sync
 from localspec.measure.arms import Arm, Kind, Prompt, Slot
 from localspec.measure.texts import Text, Texts
 from localspec.runtime.pair import Runtime
@@ -44,7 +44,7 @@ class LiveRunner:
         self.reset()
         speculation = self._speculation(slot.arm, slot.kind)
         target = self.runtime.loaded.target
-        return generate(target, slot.prompt.ids, self._options(slot), speculation=speculation)
+        return generate(target, slot.prompt.ids, self.options(slot), speculation=speculation)
 
     def reset(self) -> None:
         """Empty every cache."""
@@ -60,14 +60,20 @@ class LiveRunner:
     def _speculation(self, arm: Arm, kind: str) -> Speculation:
         known = self._known.get((arm, kind))
         if known is None:
-            known = Workshop(self.runtime.loaded).speculation(self.settings(arm))
-            if arm.gamma is not None:  # a fixed arm takes no plain passes in between
-                order = tuple(drafter.name for drafter in known.drafters)
-                known = Speculation(FixedPolicy(arm.gamma, order), known.drafters)
-            self._known[arm, kind] = known
+            known = self._known[arm, kind] = self.speculation(arm)
         return known
 
-    def _options(self, slot: Slot) -> GenerateOptions:
+    def speculation(self, arm: Arm, *, draft: TokenSequence | None = None) -> Speculation:
+        """Make an arm's drafters and policy anew, to draft on `draft` if it is given."""
+        made = Workshop(self.runtime.loaded, draft=draft).speculation(self.settings(arm))
+        if arm.gamma is None:
+            return made
+        order = tuple(drafter.name for drafter in made.drafters)
+        # a fixed arm takes no plain passes in between
+        return Speculation(FixedPolicy(arm.gamma, order), made.drafters)
+
+    def options(self, slot: Slot) -> GenerateOptions:
+        """Give the request that a slot makes."""
         sampling = replace(self.runtime.settings.sampling, temperature=slot.arm.temperature)
         return replace(
             self.runtime.options(),

@@ -12,6 +12,8 @@ from localspec.measure.arms import Arm, Slot
 from localspec.measure.loops import loop_start
 
 LOOPED = "loop"
+CUT = frozenset({LOOPED, FinishReason.INTERRUPTED.value})
+"""How an answer ends that was not written to its end."""
 MIN_PROB = 1e-300
 
 

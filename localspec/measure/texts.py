@@ -58,8 +58,8 @@ def suite_file(path: Path) -> Texts:
     """
     try:
         prompts = tomllib.loads(_decoded(read_bytes(path), str(path))).get("prompts")
-    except tomllib.TOMLDecodeError as failure:
-        raise OptionError(f"{path} is not TOML: {failure}") from failure
+    except (tomllib.TOMLDecodeError, RecursionError) as failure:
+        raise OptionError(f"{path} is not TOML: {failure}", "see --suite in the help") from failure
     good = isinstance(prompts, list) and prompts and all(isinstance(p, str) for p in prompts)
     if not good or not isinstance(prompts, list):
         raise OptionError(f"{path}: no prompts", 'it needs a list: prompts = ["…", "…"]')

@@ -1,6 +1,6 @@
 """A bench put into its document. Knows findings and the document's names; prints nothing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from localspec.core.statistics import Estimate
@@ -10,6 +10,7 @@ from localspec.measure.identity import FileIdentity, MachineIdentity
 from localspec.measure.result import BenchResult, Compared
 from localspec.measure.sample import Sample
 from localspec.measure.screen import Screened
+from localspec.measure.streams import StreamsFound, streams_sentence
 from localspec.report import documents
 from localspec.report.bench_documents import (
     ArmInfo,
@@ -40,12 +41,18 @@ class BenchFacts:
     options: Mapping[str, OptionValue]
     measured_at: str
     expected: Sequence[Screened] = ()
-    streams: Sequence[StreamInfo] = ()
     notes: Sequence[str] = field(default=())
 
 
-def bench_document(facts: BenchFacts, result: BenchResult, found: Findings) -> BenchDocument:
+def bench_document(
+    facts: BenchFacts,
+    result: BenchResult,
+    found: Findings,
+    *,
+    streams: Sequence[StreamsFound] = (),
+) -> BenchDocument:
     """Put a bench into the document `localspec/bench/1`."""
+    stopped = next((each.result.stopped for each in streams if each.result.stopped), "")
     loops = loops_warning(found)
     return BenchDocument(
         machine=MachineInfo(**asdict(facts.machine)),
@@ -55,16 +62,22 @@ def bench_document(facts: BenchFacts, result: BenchResult, found: Findings) -> B
         kinds=[_kind(kind) for kind in found.kinds],
         overall=[_kind(kind) for kind in found.overall],
         expected=[point for screened in facts.expected for point in _expected(screened)],
-        streams=list(facts.streams),
+        streams=[point for each in streams for point in _streams(each)],
+        streams_verdict=streams_sentence(streams),
         verdict=_overall(found),
         warnings=[*facts.notes, *found.warnings, *([loops] if loops else [])],
         samples=[
             *(_sample(sample, kept=True) for sample in result.samples),
             *(_sample(sample, kept=False) for sample in result.replaced),
+            *(
+                _sample(sample, kept=True, streams=each.streams)
+                for each in streams
+                for sample in each.result.samples
+            ),
         ],
         probes_s=list(result.probes),
-        complete=result.complete,
-        stopped=result.stopped,
+        complete=result.complete and not stopped,
+        stopped=stopped or result.stopped,
         measured_at=facts.measured_at,
     )
 
@@ -184,9 +197,31 @@ def _expected(screened: Screened) -> list[ExpectedPoint]:
     ]
 
 
-def _sample(sample: Sample, *, kept: bool) -> SampleInfo:
+def _streams(found: StreamsFound) -> Iterator[StreamInfo]:
+    """Give a point for each arm that was measured with so many sequences."""
+    for arm in found.arms:
+        speedup = interval(arm.speedup, arm.interval)
+        if speedup is None or found.plain_tps is None or arm.tokens_per_s is None:
+            continue
+        yield StreamInfo(
+            streams=found.streams,
+            drafter=arm.arm.name,
+            gamma=arm.arm.gamma,
+            prompts=len(found.result.pairings(arm.arm)),
+            plain_tokens_per_s=found.plain_tps,
+            tokens_per_s=arm.tokens_per_s,
+            speedup=speedup,
+            word=arm.word.value,
+            acceptance_rate=arm.acceptance_rate,
+            tokens_per_pass=arm.tokens_per_pass,
+            identical=_identical(arm.identical) if arm.identical else None,
+        )
+
+
+def _sample(sample: Sample, *, kept: bool, streams: int = 1) -> SampleInfo:
     slot = sample.slot
     return SampleInfo(
+        streams=streams,
         run=slot.run,
         kind=slot.kind,
         prompt=slot.index,

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from localspec.report.bench_documents import ArmInfo, BenchDocument, KindInfo
-from localspec.report.bench_text import arm_name
+from localspec.report.bench_text import arm_name, stream_names, stream_rows
 from localspec.report.documents import Interval
 
 INK, GRID, FAINT = "#010203", "#010204", "#010205"
@@ -90,7 +90,10 @@ def kinds_chart(document: BenchDocument) -> str:
     """Draw every arm's speed-up with its interval, kind by kind."""
     kinds = [*document.kinds, *(document.overall if len(document.kinds) > 1 else ())]
     colour = colours(document)
-    names = list(dict.fromkeys(arm_name(arm) for kind in kinds for arm in kind.arms))
+    measured = [arm for kind in kinds for arm in kind.arms if arm.speedup is not None]
+    names = list(dict.fromkeys(map(arm_name, measured)))
+    if not names:
+        return ""
 
     def draw(axes: Axes) -> None:
         axes.axvline(1.0, color=INK, linewidth=1)
@@ -244,26 +247,32 @@ def time_chart(document: BenchDocument) -> str:
 
 
 def streams_chart(document: BenchDocument) -> str:
-    """Draw the speed-up with several sequences at the same time."""
-    points = document.streams
-    if not points:
+    """Draw each drafter's speed-up by the number of sequences decoded together."""
+    if not document.streams:
         return ""
+    colour, rows = colours(document), stream_rows(document)
 
     def draw(axes: Axes) -> None:
         axes.axhline(1.0, color=INK, linewidth=1)
-        axes.errorbar(
-            [point.streams for point in points],
-            [point.speedup.value for point in points],
-            yerr=_reach([point.speedup for point in points]),
-            fmt="o-",
-            color=SERIES[0],
-            capsize=3,
-        )
-        axes.set_xticks([point.streams for point in points])
-        axes.set_xlabel("sequences at the same time")
+        axes.axhspan(0.95, 1.05, color=FAINT, alpha=0.35, linewidth=0)
+        for number, name in enumerate(stream_names(document)):
+            mine = [(at, points[name]) for at, (_, points) in enumerate(rows) if name in points]
+            axes.errorbar(
+                [at for at, _ in mine],
+                [point.speedup.value for _, point in mine],
+                yerr=_reach([point.speedup for _, point in mine]),
+                fmt=f"{'osD^vP'[number % 6]}-",
+                color=colour.get(mine[0][1].drafter, SERIES[number % 6]),
+                capsize=3,
+                label=name,
+            )
+        axes.set_xticks(range(len(rows)), [str(count) for count, _ in rows])
+        axes.set_xlabel("sequences decoded together; grey: no difference")
         axes.set_ylabel("times as fast as plain")
+        axes.legend(loc="best")
+        axes.grid(axis="x", visible=False)
 
-    return _svg(draw, 2.6)
+    return _svg(draw, 2.8)
 
 
 def _svg(draw: Draw, height: float) -> str:

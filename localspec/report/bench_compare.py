@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from localspec.errors import NotHere, OptionError
-from localspec.report.bench_documents import ArmInfo, BenchDocument, KindInfo, MachineInfo
+from localspec.report.bench_documents import (
+    ArmInfo,
+    BenchDocument,
+    KindInfo,
+    MachineInfo,
+    StreamInfo,
+)
 from localspec.report.bench_text import arm_name
 
 CLEAR_LOSS = 0.05
@@ -68,13 +74,18 @@ def changes(old: BenchDocument, new: BenchDocument) -> Iterator[Change]:
         for arm in kind.arms:
             if _key(kind, arm) in known:
                 yield from _compared(f"{kind.kind}, {arm_name(arm)}", known[_key(kind, arm)], arm)
+    crowds = {(point.streams, arm_name(point)): point for point in old.streams}
+    for point in new.streams:
+        then = crowds.get((point.streams, arm_name(point)))
+        if then is not None:
+            yield from _compared(f"{point.streams} at once, {arm_name(point)}", then, point)
 
 
 def _key(kind: KindInfo, arm: ArmInfo) -> tuple[str, float, str]:
     return kind.kind, kind.temp, arm_name(arm)
 
 
-def _compared(name: str, old: ArmInfo, new: ArmInfo) -> Iterator[Change]:
+def _compared(name: str, old: ArmInfo | StreamInfo, new: ArmInfo | StreamInfo) -> Iterator[Change]:
     then, now = old.speedup, new.speedup
     if then and now and None not in (then.low, now.high):
         assert then.low is not None

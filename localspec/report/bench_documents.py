@@ -111,7 +111,10 @@ class ExpectedPoint(Shape):
 
 
 class SampleInfo(Shape):
-    """One answer, raw. `others`: other programs' share of the processors; `kept`: it counts."""
+    """One answer, raw. `others`: other programs' share of the processors; `kept`: it counts.
+
+    `streams`: answers written at the same time; seconds are then the share of this one.
+    """
 
     run: int
     kind: str
@@ -135,15 +138,23 @@ class SampleInfo(Shape):
     attempts: int
     affected: str
     kept: bool
+    streams: int
 
 
 class StreamInfo(Shape):
-    """So many sequences at the same time, plain and speculative."""
+    """One arm with so many sequences decoded together; tokens per second of all of them."""
 
     streams: int
+    drafter: str
+    gamma: int | None
+    prompts: int
     plain_tokens_per_s: float
     tokens_per_s: float
     speedup: Interval
+    word: str
+    acceptance_rate: float | None
+    tokens_per_pass: float | None
+    identical: Identical | None
 
 
 class BenchDocument(Shape):
@@ -160,6 +171,7 @@ class BenchDocument(Shape):
     overall: list[KindInfo]
     expected: list[ExpectedPoint]
     streams: list[StreamInfo]
+    streams_verdict: str
     verdict: VerdictInfo
     warnings: list[str]
     samples: list[SampleInfo]

@@ -15,7 +15,14 @@ from localspec.report.bench_charts import (
     time_chart,
 )
 from localspec.report.bench_documents import BenchDocument
-from localspec.report.bench_text import arm_name, arm_names, use_of
+from localspec.report.bench_text import (
+    arm_name,
+    arm_names,
+    first,
+    stream_names,
+    stream_rows,
+    use_of,
+)
 from localspec.report.trace_words import PAGE
 
 
@@ -42,5 +49,8 @@ def bench_page(document: BenchDocument) -> str:
         arms=arm_names(document.kinds),
         arm_name=arm_name,
         use_of=use_of,
+        first=first,
+        stream_names=stream_names(document),
+        stream_rows=stream_rows(document),
         version=__version__,
     )

@@ -1,10 +1,17 @@
 """A bench as CSV and as Markdown. Knows the document alone."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import StringIO
 
-from localspec.report.bench_documents import ArmInfo, BenchDocument, KindInfo, SampleInfo
+from localspec.report.bench_documents import (
+    ArmInfo,
+    BenchDocument,
+    KindInfo,
+    SampleInfo,
+    StreamInfo,
+)
+from localspec.report.documents import Interval
 
 
 def bench_csv(document: BenchDocument) -> str:
@@ -44,6 +51,7 @@ def bench_markdown(document: BenchDocument) -> str:
     if costs:
         lines += ["", *_cost_table(document)]
     lines += ["", *(f"- {_cell(warning)}" for warning in document.warnings)]
+    lines += _streams_table(document)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -52,7 +60,7 @@ def arm_names(kinds: Sequence[KindInfo]) -> list[str]:
     return list(dict.fromkeys(arm_name(arm) for kind in kinds for arm in kind.arms))
 
 
-def arm_name(arm: ArmInfo) -> str:
+def arm_name(arm: ArmInfo | StreamInfo) -> str:
     """Name an arm as a column."""
     return arm.drafter if arm.gamma is None else f"{arm.drafter} γ{arm.gamma}"
 
@@ -81,13 +89,13 @@ def _speed_table(document: BenchDocument) -> list[str]:
 def _speed(arm: ArmInfo | None) -> str:
     if arm is None or arm.speedup is None:
         return "-"
-    ends = (
-        f" ({arm.speedup.low:.2f}-{arm.speedup.high:.2f})"
-        if arm.speedup.low is not None and arm.speedup.high is not None
-        else ""
-    )
     predicted = f", predicted {arm.predicted_speedup:.2f}" if arm.predicted_speedup else ""
-    return f"{arm.speedup.value:.2f}×{ends}{predicted}"
+    return f"{_speedup(arm.speedup)}{predicted}"
+
+
+def _speedup(found: Interval) -> str:
+    known = found.low is not None and found.high is not None
+    return f"{found.value:.2f}×{f' ({found.low:.2f}-{found.high:.2f})' if known else ''}"
 
 
 def _cost_table(document: BenchDocument) -> list[str]:
@@ -101,6 +109,38 @@ def _cost_table(document: BenchDocument) -> list[str]:
         for p in points
     ]
     return [f"| {' | '.join(row)} |" for row in rows]
+
+
+def _streams_table(document: BenchDocument) -> list[str]:
+    if not document.streams:
+        return []
+    names = stream_names(document)
+    head = ["at once", "plain tok/s", *names]
+    rows = [head, ["---"] * len(head)]
+    for count, points in stream_rows(document):
+        cells = [_speedup(points[name].speedup) if name in points else "-" for name in names]
+        rows.append([str(count), f"{first(points).plain_tokens_per_s:.1f}", *cells])
+    table = [f"| {' | '.join(row)} |" for row in rows]
+    return ["", "## Several at once", "", _cell(document.streams_verdict), "", *table]
+
+
+def stream_names(document: BenchDocument) -> list[str]:
+    """Give the arms that were measured with several sequences at once."""
+    return list(dict.fromkeys(arm_name(point) for point in document.streams))
+
+
+def stream_rows(document: BenchDocument) -> list[tuple[int, dict[str, StreamInfo]]]:
+    """Give each number of sequences with its arms by name."""
+    counts = dict.fromkeys(point.streams for point in document.streams)
+    return [
+        (count, {arm_name(each): each for each in document.streams if each.streams == count})
+        for count in counts
+    ]
+
+
+def first(points: Mapping[str, StreamInfo]) -> StreamInfo:
+    """Give any arm of a number of sequences; plain is the same for all."""
+    return next(iter(points.values()))
 
 
 def _cell(text: str) -> str:

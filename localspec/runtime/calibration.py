@@ -10,6 +10,7 @@ import platform
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
+from math import inf
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -30,6 +31,15 @@ START = 32
 DRAFTED = 4
 BUDGET_S = 4.0
 Clock = Callable[[], float]
+UNREADABLE = (
+    OSError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
 
 
 def calibrate(loaded: Loaded, *, clock: Clock = perf_counter) -> CostSeed:
@@ -65,9 +75,12 @@ def known_costs(loaded: Loaded) -> CostSeed:
     """Give the kept calibration of this machine, engine and pair, or measure it now."""
     try:
         kept = _kept(loaded)
-        points = tuple(CostPoint(**point) for point in kept["passes"])
-        return CostSeed(points, {str(k): float(v) for k, v in kept["drafts"].items()})
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        points = tuple(
+            CostPoint(int(p["rows"]), int(p["context"]), _seconds(p["seconds"]))
+            for p in kept["passes"]
+        )
+        return CostSeed(points, {str(k): _seconds(v) for k, v in kept["drafts"].items()})
+    except UNREADABLE:
         for context in loaded.contexts:
             choose(context, clock=perf_counter)
         seed = calibrate(loaded)
@@ -88,6 +101,14 @@ def recall_threads(loaded: Loaded) -> None:
 def _kept(loaded: Loaded) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(kept_path(loaded).read_text(encoding="utf-8"))
     return found
+
+
+def _seconds(kept: float) -> float:
+    """Take seconds as they were stored; anything else is a ValueError or its like."""
+    seconds = float(kept)
+    if not 0 <= seconds < inf:
+        raise ValueError("no seconds of a pass")
+    return seconds
 
 
 def keep_costs(loaded: Loaded, seed: CostSeed) -> None:

@@ -16,6 +16,7 @@ from localspec.core.rules import RuleName
 from localspec.core.sampling import DEFAULT_SAMPLING, Sampler, SamplingParams
 from localspec.core.standing import DrafterFacts
 from localspec.core.tempering import DraftTemperature
+from localspec.core.tokens import TokenSequence
 from localspec.drafters.head import HeadDrafter
 from localspec.drafters.lookup import LookupDrafter
 from localspec.drafters.medusa import MedusaDrafter
@@ -23,7 +24,7 @@ from localspec.drafters.model import ModelDrafter
 from localspec.drafters.ngram import NgramDrafter
 from localspec.drafters.ngram_table import NgramTable
 from localspec.drafters.with_law import WithLaw
-from localspec.engine import Context
+from localspec.engine import Model
 from localspec.errors import OptionError, PairRefused
 from localspec.runtime.caches import can_speculate, refuse_useless
 from localspec.runtime.calibration import known_costs
@@ -52,12 +53,21 @@ from localspec.runtime.texts import ngram_table, text_ids
 
 
 class Workshop:
-    """Make drafters once and keep them, so that a change of settings loads nothing."""
+    """Make drafters once and keep them, so that a change of settings loads nothing.
+
+    `draft`: the sequence to draft on, where it is not the one that was loaded.
+    """
 
     def __init__(
-        self, loaded: Loaded, notify: Notify = lambda _text: None, *, known: Habits | None = None
+        self,
+        loaded: Loaded,
+        notify: Notify = lambda _text: None,
+        *,
+        known: Habits | None = None,
+        draft: TokenSequence | None = None,
     ) -> None:
         self._loaded = loaded
+        self._draft = draft if draft is not None else loaded.draft
         self._notify = notify
         self._habits = known or {}
         self._at_work: tuple[str, AdaptivePolicy] | None = None
@@ -215,9 +225,9 @@ class Workshop:
 
     def _model_drafter(self, settings: RunSettings) -> Drafter:
         loaded = self._loaded
-        if loaded.draft is None or loaded.draft_model is None:
+        if self._draft is None or loaded.draft_model is None:
             raise OptionError("drafter 'model' needs a draft model", "name one with --draft FILE")
-        return self._drafting_with(loaded.draft, MODEL, settings)
+        return self._drafting_with(self._draft, loaded.draft_model, settings)
 
     def _layerskip_drafter(self, settings: RunSettings) -> Drafter:
         if self._loaded.skipped is None:
@@ -225,15 +235,18 @@ class Workshop:
                 "drafter 'layerskip' needs a draft made of the target, which is made at the start",
                 "start again with --drafter layerskip",
             )
-        return self._drafting_with(self._loaded.skipped, LAYERSKIP, settings)
+        skipped = self._loaded.skipped
+        return self._drafting_with(skipped, skipped.model, settings, name=LAYERSKIP)
 
-    def _drafting_with(self, context: Context, name: str, settings: RunSettings) -> Drafter:
-        ours, theirs = self._loaded.model.vocabulary, context.model.vocabulary
+    def _drafting_with(
+        self, sequence: TokenSequence, model: Model, settings: RunSettings, *, name: str = MODEL
+    ) -> Drafter:
+        ours, theirs = self._loaded.model.vocabulary, model.vocabulary
         usable = min(ours.usable, theirs.usable)
         banned = tuple(sorted(t for t in ours.banned | theirs.banned if t < usable))
         sampler = Sampler(settings.sampling, usable, banned, telling=True)
         heat = self._temperature(settings) if name == MODEL else None
-        return ModelDrafter(context, sampler, name=name, heat=heat)
+        return ModelDrafter(sequence, sampler, name=name, heat=heat)
 
     def _temperature(self, settings: RunSettings) -> DraftTemperature | None:
         """Fit the draft's sharpness where gamma is automatic; a fixed gamma is left as it is."""

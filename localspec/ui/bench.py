@@ -5,14 +5,15 @@ Knows the document. Returns lines; printing is left to the command.
 
 from collections.abc import Iterator, Sequence
 
-from localspec.report.bench_documents import ArmInfo, BenchDocument, KindInfo
-from localspec.report.bench_text import arm_name, arm_names, use_of
+from localspec.report.bench_documents import ArmInfo, BenchDocument, KindInfo, StreamInfo
+from localspec.report.bench_text import arm_name, arm_names, stream_names, stream_rows, use_of
 from localspec.report.documents import CostCurve, Interval
 from localspec.ui.cells import clip, width_of
 from localspec.ui.tables import bar, table
 
 TOO_NOISY = "too noisy to say"
 WIDEST_BAR = 36
+NARROW_BAR = 20
 MARGIN = 2
 LABEL = 10
 
@@ -25,12 +26,16 @@ def bench_lines(
     lines = _speeds(document, width, times)
     if document.costs:
         lines += ["", *cost_lines(document.costs, width, unicode=unicode)]
+    if document.streams:
+        lines += ["", *streams_lines(document, width, unicode=unicode)]
     lines += ["", *_facts(document, width, times)]
     if detail:
         lines += ["", *_reasons(document.kinds, width)]
     lines += ["", *wrapped(f"Verdict: {document.verdict.reason}", width)]
     for kind in document.overall:
         lines += _overall(kind, width)
+    if document.streams_verdict:
+        lines += labelled("at once", document.streams_verdict, width)
     if not document.complete:
         lines.append(f"  ! incomplete: {document.stopped}; this is what there is so far")
     lines += [line for each in document.warnings for line in wrapped(f"! {each}", width)]
@@ -61,7 +66,7 @@ def _speeds(document: BenchDocument, width: int, times: str) -> list[str]:
     return table(rows, width, left=last)
 
 
-def _speed(arm: ArmInfo | None, times: str) -> str:
+def _speed(arm: ArmInfo | StreamInfo | None, times: str) -> str:
     if arm is None or arm.speedup is None:
         return "-"
     said = f"{arm.speedup.value:.2f}{_spread(arm.speedup)}{times}"
@@ -95,6 +100,24 @@ def cost_lines(costs: CostCurve, width: int, *, unicode: bool = True) -> list[st
             ]
         )
     return table([row[:3] for row in rows], width, left=frozenset({2}))
+
+
+def streams_lines(document: BenchDocument, width: int, *, unicode: bool = True) -> list[str]:
+    """Give the speed-up by the number of sequences at once; the bars are those of the fastest."""
+    times, names = "×" if unicode else "x", stream_names(document)
+    best = [max(points.values(), key=_fastest) for _, points in stream_rows(document)]
+    top = max(point.speedup.value for point in best)
+    rows = [["at once", "plain, all", *names, ""]]
+    for (count, points), fastest in zip(stream_rows(document), best, strict=True):
+        cells = [_speed(points.get(name), times) for name in names]
+        plain = f"{fastest.plain_tokens_per_s:.1f} tok/s"
+        drawn = bar(fastest.speedup.value, top, NARROW_BAR, unicode=unicode)
+        rows.append([str(count), plain, *cells, drawn])
+    return table(rows, width, left=frozenset({len(rows[0]) - 1}))
+
+
+def _fastest(point: StreamInfo) -> float:
+    return point.speedup.value
 
 
 def _facts(document: BenchDocument, width: int, times: str) -> Iterator[str]:

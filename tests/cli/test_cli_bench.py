@@ -11,6 +11,7 @@ from localspec.errors import OptionError
 from localspec.measure.live import LiveRunner
 from tests.cli.conftest import Ran
 from tests.conftest import TinyPair
+from tests.models import write_llama
 
 Run = Callable[..., Ran]
 SHORT = ("-n", "16", "--runs", "1", "--warmup", "0", "--ctx", "1024")
@@ -47,11 +48,15 @@ def test_json_is_one_object_and_prose_goes_to_stderr(run: Run, tiny_pair: TinyPa
     assert "measuring what passes cost" in ran.err
 
 
-def test_two_files_and_standard_input_are_three_rows(
+def test_each_file_and_standard_input_is_a_row_of_its_own(
     run: Run, tiny_pair: TinyPair, tmp_path: Path
 ) -> None:
-    """D12: English, Turkish and whatever is piped in, each with its verdict."""
-    texts = {"en.txt": "The boat left early. " * 4, "tr.txt": "Vapur erken kalktı ığş. " * 4}
+    """D12, D13: English, Turkish, Japanese and what is piped in, each with its verdict."""
+    texts = {
+        "en.txt": "The boat left early. " * 4,
+        "tr.txt": "Vapur erken kalktı ığş. " * 4,
+        "ja.txt": "船は朝早く港を出た。" * 8,
+    }
     for name, words in texts.items():
         (tmp_path / name).write_text(f"{words}\n\n{words}sonra", encoding="utf-8")
     own = [word for name in texts for word in ("--text", str(tmp_path / name))]
@@ -59,13 +64,86 @@ def test_two_files_and_standard_input_are_three_rows(
     words = ("bench", *_pair(tiny_pair), *SHORT, *own, "--text", "-", "--json", "--gammas", "2")
     ran = run(*words, stdin=piped)
     assert ran.code == 0, ran.err
-    assert [kind["kind"] for kind in ran.document["kinds"]] == ["en.txt", "tr.txt", "stdin"]
+    assert [kind["kind"] for kind in ran.document["kinds"]] == [
+        *texts,
+        "stdin",
+    ]
     assert all(kind["verdict"]["reason"] for kind in ran.document["kinds"])
+
+
+def test_every_drafter_answers_the_same_turkish_text(run: Run, tiny_pair: TinyPair) -> None:
+    """D14: an ordinary small model stands beside everything else that guesses."""
+    words = ("--suite", "turkish", "--gammas", "2", "--drafters", "model,lookup,lookup+model,auto")
+    ran = run("bench", *_pair(tiny_pair), *SHORT, *words, "--json")
+    assert ran.code == 0, ran.err
+    (turkish,) = ran.document["kinds"]
+    arms = [arm["drafter"] for arm in turkish["arms"]]
+    assert arms == ["model", "lookup", "lookup,model", "auto"]
+    seen = {name: {s["prompt"] for s in _samples(ran, name)} for name in ["none", *arms]}
+    assert len(set(map(frozenset, seen.values()))) == 1
+
+
+def _samples(ran: Ran, drafter: str) -> list[dict[str, object]]:
+    return [each for each in ran.document["samples"] if each["drafter"] == drafter]
+
+
+def test_a_draft_that_is_hardly_ever_right_gets_the_reason_in_numbers(
+    run: Run, tiny_pair: TinyPair, tmp_path: Path
+) -> None:
+    """E17: so few guesses stand, so many would have to."""
+    stranger = write_llama(tmp_path / "stranger.gguf", seed=77)
+    pair = ("--target", str(tiny_pair.target), "--draft", str(stranger))
+    words = ("--suite", "qa", "--gammas", "3", "--drafters", "model", "--json")
+    ran = run("bench", *pair, *SHORT, *words)
+    assert ran.code == 0, ran.err
+    (arm,) = ran.document["kinds"][0]["arms"]
+    assert arm["acceptance_rate"] < 0.1
+    assert arm["acceptance_by_position"][0] < 0.1
+    assert set(arm["time"]) == {"draft", "verify", "other"}
+    assert ran.document["verdict"]["use"] is None
+
+
+def test_streams_are_measured_after_one_at_a_time(
+    run: Run, tiny_pair: TinyPair, tmp_path: Path
+) -> None:
+    paths = {name: tmp_path / f"s.{name}" for name in ("save", "md", "html")}
+    files = [word for name, path in paths.items() for word in (f"--{name}", str(path))]
+    words = ("--suite", "qa,story", "--gammas", "2", "--streams", "2,1,2", *files)
+    ran = run("bench", *_pair(tiny_pair), *SHORT, *words)
+    assert ran.code == 0, ran.err
+    saved = json.loads(paths["save"].read_text(encoding="utf-8"))
+    points = [(p["streams"], p["drafter"], p["gamma"]) for p in saved["streams"]]
+    arms = [("model", 2), ("lookup", 2)]  # auto has no gamma of its own
+    assert points == [(count, *arm) for count in (1, 2) for arm in arms]
+    assert saved["options"]["streams"] == ["1", "2"]
+    assert all(p["identical"]["of"] for p in saved["streams"])
+    assert {s["streams"] for s in saved["samples"]} == {1, 2}
+    assert saved["streams_verdict"]
+    assert "at once" in ran.out
+    assert "## Several at once" in paths["md"].read_text(encoding="utf-8")
+    assert "sequences decoded together" in paths["html"].read_text(encoding="utf-8")
+    page = tmp_path / "t.html"
+    traced = ("-p", "hello", "-n", "8", "--html", str(page), "--bench", str(paths["save"]))
+    assert run("trace", *_pair(tiny_pair), *traced).code == 0
+    assert "requests at once" in page.read_text(encoding="utf-8")
+
+
+def test_a_strict_width_without_strict_is_said(run: Run, tiny_pair: TinyPair) -> None:
+    words = ("--suite", "qa", "--gammas", "2", "--drafters", "lookup", "--strict-rows", "12")
+    ran = run("bench", *_pair(tiny_pair), *SHORT, *words)
+    assert ran.code == 0, ran.err
+    assert ran.err.count("--strict-rows does nothing without --strict") == 1
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (("--streams", "1,x"), "'x' is no whole number"),
+        (("--streams", "0"), "--streams must be a whole number from 1 to 64"),
+        (("--streams", "65"), "from 1 to 64"),
+        (("--streams", ""), "no whole number"),
+        (("--streams", "2", "--strict"), "contradict each other"),
+        (("--streams", "2", "--drafters", "auto"), "fixed γ"),
         (("--gammas", "1,x"), "'x' is no whole number"),
         (("--gammas", "0"), "from 1 to"),
         (("--gammas", "-1"), "no whole number"),
@@ -177,8 +255,6 @@ def test_check_names_findings_costs_candidates_and_verdict(run: Run, tiny_pair: 
 def test_check_ranks_several_drafts_and_says_which_cannot_run(
     run: Run, tiny_pair: TinyPair, tmp_path: Path
 ) -> None:
-    from tests.models import write_llama
-
     foreign = write_llama(tmp_path / "foreign.gguf", renamed={300: "other"})
     words = ("--draft", str(foreign), "--ctx", "1024", "-n", "16", "--suite", "qa")
     ran = run("check", *_pair(tiny_pair), *words)

@@ -80,14 +80,23 @@ def test_the_page_is_one_file_with_this_machines_times(trace, tmp_path: Path, la
 
 
 def test_the_busy_machine_comes_from_a_bench(tmp_path: Path, monkeypatch) -> None:
+    """The fastest drafter stands for each number of sequences."""
     streams = [
         StreamInfo(
             streams=count,
+            drafter=drafter,
+            gamma=3,
+            prompts=8,
             plain_tokens_per_s=10.0 * count,
             tokens_per_s=12.0,
-            speedup=Interval(value=1.2 / count),
+            speedup=Interval(value=speedup / count),
+            word="pays",
+            acceptance_rate=0.5,
+            tokens_per_pass=1.5,
+            identical=None,
         )
         for count in (1, 4)
+        for drafter, speedup in (("model", 1.2), ("lookup", 0.8))
     ]
     given = BenchDocument.model_construct(streams=streams)
     monkeypatch.setattr(BenchDocument, "model_validate_json", lambda _data: given)

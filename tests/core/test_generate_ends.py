@@ -85,6 +85,7 @@ def test_the_earliest_of_end_and_limit_wins(stop, limit, expected, reason) -> No
 @pytest.mark.parametrize("gamma", [1, 4, 16])
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])
 def test_never_more_than_max_tokens(limit: int, gamma: int) -> None:
+    """O04: a budget is counted token by token, inside a block that crosses it too."""
     options = replace(GREEDY, max_tokens=limit)
     drafter = _oracle(PLAIN)
     written = run(MarkovSequence(TARGET), PROMPT, options, speculate([drafter], gamma=gamma))

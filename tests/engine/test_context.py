@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from localspec.core.tokens import Tokens, sync
-from localspec.engine import Context, ContextOptions, Model
-from localspec.engine import context as context_module
+from localspec.engine import Context, ContextOptions, Model, passes
 from localspec.engine.shape import CACHE_TYPES
 from localspec.errors import OptionError, PairRefused
 
@@ -151,7 +150,7 @@ def test_a_prompt_longer_than_the_batch_is_cut_and_gives_the_same_logits(
     ("count", "rows", "size"), [(520, 16, 512), (9, 4, 8), (8, 8, 8), (25, 8, 8)]
 )
 def test_the_last_slice_holds_every_row_wanted(count: int, rows: int, size: int) -> None:
-    slices = list(context_module._slices(count, rows, size))
+    slices = list(passes.slices(count, rows, size))
     assert [start for start, _ in slices[1:]] == [end for _, end in slices[:-1]]
     assert (slices[0][0], slices[-1][1]) == (0, count)
     assert all(0 < end - start <= size for start, end in slices)

@@ -121,6 +121,7 @@ def test_two_tokens_with_one_text_are_refused_where_the_engine_would_abort(tmp_p
     "changes", [{"architecture": "clip", "general_type": "mmproj"}, {"general_type": "adapter"}]
 )
 def test_a_projector_or_adapter_is_named_as_such(tmp_path: Path, changes: dict[str, str]) -> None:
+    """I12: no adapter is loaded, so none can meet a draft it does not go with."""
     path = write_llama(tmp_path / "mmproj.gguf", **changes)
     assert f"its header says '{changes['general_type']}'" in refusal(path)
 

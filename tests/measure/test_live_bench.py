@@ -31,6 +31,26 @@ TEXTS = (
 )
 
 
+POINT = '{"rows": 1, "context": 64, "median_s": %s, "iqr_s": 0, "samples": 7}'
+CURVE = '{"version": 1, "at": %s, "points": [%s]}'
+WRONG_CURVES = (
+    "{broken",
+    "[" * 100_000,
+    '{"a":' * 100_000,
+    "[]",
+    '"text"',
+    "null",
+    '{"version": 1, "at": 1, "points": 3}',
+    CURVE % (1, "3"),
+    CURVE % (1, POINT % '"fast"'),
+    CURVE % (1, POINT % "0"),
+    CURVE % (1, POINT % "NaN"),
+    CURVE % (1, POINT % "-1"),
+    CURVE % ('"yesterday"', POINT % "1"),
+    CURVE % ("1" + "0" * 400, POINT % "1"),
+)
+
+
 def _quiet(text: str) -> None:
     del text
 
@@ -175,8 +195,9 @@ def test_a_curve_of_another_file_option_or_machine_is_not_read(tiny_pair: TinyPa
     ]
     assert len({key, *others}) == 5
     calibration.folder().mkdir(parents=True)
-    (calibration.folder() / f"{key}.json").write_text("{broken", encoding="utf-8")
-    assert calibration.load(key) is None
+    for wrong in WRONG_CURVES:
+        (calibration.folder() / f"{key}.json").write_text(wrong, encoding="utf-8")
+        assert calibration.load(key) is None
 
 
 def test_check_ranks_drafts_without_decoding_with_them(tiny_pair: TinyPair) -> None:

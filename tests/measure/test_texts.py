@@ -84,7 +84,8 @@ def test_a_suite_of_ones_own_is_a_list_of_prompts(tmp_path: Path) -> None:
     path = tmp_path / "mail.toml"
     path.write_text('prompts = ["Answer this.", " And this. "]', encoding="utf-8")
     assert [text.words for text in suite_file(path).prompts] == ["Answer this.", "And this."]
-    for wrong in ("prompts = 3", "prompts = []", "x = 1", "prompts = [1]", "prompts = ["):
+    deep = f"prompts = {'[' * 50_000}"
+    for wrong in ("prompts = 3", "prompts = []", "x = 1", "prompts = [1]", "prompts = [", deep):
         path.write_text(wrong, encoding="utf-8")
         with pytest.raises(OptionError):
             suite_file(path)

@@ -174,3 +174,15 @@ def test_what_is_no_older_document_is_refused(tmp_path: Path, document: BenchDoc
             read_bench(path)
     path.write_text(to_json(document), encoding="utf-8")
     assert read_bench(path) == document
+
+
+def test_a_bench_that_was_cut_before_its_first_answer_still_makes_a_page() -> None:
+    pytest.importorskip("matplotlib", reason="the extra `report` is not installed")
+    from localspec.report.bench_page import bench_page
+
+    machine = Machine()
+    runner = ScriptedRunner(machine, {"code": [0.9]})
+    result = run_bench(design(("code",)), runner, tools(machine, max_s=0.0))
+    facts = BenchFacts("pair", FileIdentity("t.gguf", 1, "aa"), None, MACHINE, {}, "2026-11-29")
+    page = bench_page(bench_document(facts, result, findings_of(result)))
+    assert "Incomplete" in page

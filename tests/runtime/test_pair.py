@@ -1,5 +1,6 @@
 """A pair opened from files: what is checked, what is shared, what may change between answers."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from localspec.core.sampling import SamplingParams
 from localspec.core.tally import Tally
 from localspec.engine import Model
 from localspec.errors import LocalspecError, NotHere, OptionError, PairRefused
+from localspec.runtime.calibration import known_costs
 from localspec.runtime.pair import Runtime, open_runtime
 from localspec.runtime.settings import PairFiles, Placement, RunSettings
 from tests.conftest import TinyPair
@@ -52,6 +54,43 @@ def files(tiny_pair: TinyPair) -> PairFiles:
 def runtime(files: PairFiles) -> Iterator[Runtime]:
     with open_runtime(settings(files), lambda _note: None) as opened:
         yield opened
+
+
+def test_a_file_without_a_template_is_named_once(tmp_path: Path) -> None:
+    """B16"""
+    said: list[str] = []
+    bare = write_llama(tmp_path / "bare.gguf", template=None)
+    with open_runtime(settings(PairFiles(bare), drafters=("lookup",)), said.append) as opened:
+        assert opened.template is None
+    assert [text for text in said if "no chat template" in text] == said
+
+
+PASS = '{"rows": 1, "context": 32, "seconds": %s}'
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "[" * 100_000,
+        '{"passes": {"a": 1}, "drafts": {}}',
+        '{"passes": [%s], "drafts": {}}' % (PASS % '"fast"'),
+        '{"passes": [%s], "drafts": {}}' % (PASS % "NaN"),
+        '{"passes": [%s], "drafts": {}}' % (PASS % ("1" + "0" * 400)),
+        '{"passes": [], "drafts": {"model": -1}}',
+    ],
+    ids=["deep", "no list", "no number", "nan", "huge", "negative"],
+)
+def test_costs_that_cannot_be_read_are_measured_anew(
+    runtime: Runtime, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCALSPEC_CACHE", str(tmp_path))
+    known_costs(runtime.loaded)
+    (path,) = (tmp_path / "calibration").iterdir()
+    good = path.read_text(encoding="utf-8")
+    path.write_text(wrong, encoding="utf-8")
+    costs = known_costs(runtime.loaded)
+    assert {point.rows for point in costs.passes} >= {1, 2, 4}
+    assert json.loads(path.read_text(encoding="utf-8")).keys() == json.loads(good).keys()
 
 
 @pytest.mark.parametrize("drafters", [("model",), ("lookup",), ("lookup", "model")])

@@ -16,7 +16,6 @@ from localspec.errors import LocalspecError
 from localspec.measure.costs import CostPoint, measure_draft
 from localspec.measure.replay import point_chances
 from localspec.measure.screen import share_accepted, told_by_model
-from localspec.measure.survey import drafter_of
 from localspec.measure.tune.candidates import Deadline, Ground, Guesser, Layout, Told
 from localspec.measure.tune.layout_costs import Sampler as LayoutSampler
 from localspec.measure.tune.layout_costs import relative_costs
@@ -26,7 +25,7 @@ from localspec.runtime.settings import LOOKUP, MODEL
 
 def lookup_guesser(ground: Ground) -> Guesser:
     """Ask lookup at every place of the stored answers."""
-    drafter = drafter_of(ground.runtime, LOOKUP)
+    drafter = ground.runtime.drafter(LOOKUP)
     most = ground.runtime.loaded.target.max_rows - 1
     told: list[Told] = [
         tuple(point_chances(drafter, each, most=most)) for each in ground.stored.transcripts
