@@ -43,7 +43,10 @@ REPEATS = 3
 FEWEST_ANSWERS = 4
 ANSWER_TOKENS = 48
 MOST_KL = 0.05
-SHARES = {"drafts": 0.3, "layouts": 0.3, "making": 0.5}
+SHORTEST_ANSWER = 12
+SURVEY_PASSES = 512
+"""About how many one-row passes the survey of the given files takes."""
+SHARES = {"given": 0.15, "drafts": 0.3, "layouts": 0.3, "making": 0.5}
 """Of the time that is left when each part begins."""
 TWICE = (
     "the given target is quantised already, so its new layouts have lost twice; one quantised from "
@@ -131,10 +134,14 @@ class _Tune:
         """Measure the given pair and write the answers that everything is held against."""
         told, runtime = self.wanted.told, self.runtime
         told.say("timing passes of the given files")
-        costs = survey(runtime, repeats=REPEATS).costs
-        told.say("writing plain answers to replay")
         runner = LiveRunner(runtime, real_text(runtime), ANSWER_TOKENS)
+        part, one_s = SHARES["given"] * self.deadline.left_s, runner.probe_s()
+        repeats = REPEATS if one_s * SURVEY_PASSES < part else 1
+        costs = survey(runtime, repeats=repeats).costs
+        told.say("writing plain answers to replay")
         each = max(-(-FEWEST_ANSWERS // len(self.wanted.kinds)), 1)
+        room = int(part / (one_s * each * len(self.wanted.kinds)))
+        runner.max_tokens = min(max(room, SHORTEST_ANSWER), ANSWER_TOKENS)
         stored = plain_answers(
             runner,
             self.wanted.kinds,
