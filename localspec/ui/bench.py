@@ -23,7 +23,7 @@ def bench_lines(
 ) -> list[str]:
     """Give the whole screen of a bench."""
     times = "×" if unicode else "x"
-    lines = _speeds(document, width, times)
+    lines = _speeds(document, width, times) if document.kinds else []
     if document.costs:
         lines += ["", *cost_lines(document.costs, width, unicode=unicode)]
     if document.streams:
@@ -107,7 +107,7 @@ def streams_lines(document: BenchDocument, width: int, *, unicode: bool = True) 
     times, names = "×" if unicode else "x", stream_names(document)
     best = [max(points.values(), key=_fastest) for _, points in stream_rows(document)]
     top = max(point.speedup.value for point in best)
-    rows = [["at once", "plain, all", *names, ""]]
+    rows = [["at once", "plain, all", *names, "the fastest"]]
     for (count, points), fastest in zip(stream_rows(document), best, strict=True):
         cells = [_speed(points.get(name), times) for name in names]
         plain = f"{fastest.plain_tokens_per_s:.1f} tok/s"
