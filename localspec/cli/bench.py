@@ -32,6 +32,7 @@ from localspec.report.bench import BenchFacts, bench_document
 from localspec.report.bench_compare import check_same_machine
 from localspec.report.bench_documents import BenchDocument, MachineInfo
 from localspec.runtime.folders import state_dir
+from localspec.runtime.heads import check_heads
 from localspec.runtime.pair import Runtime
 from localspec.runtime.settings import AUTO, LAYERSKIP, LOOKUP, MODEL, MTP, NONE, RunSettings
 from localspec.ui.bench_progress import BenchLine
@@ -60,7 +61,10 @@ def run_bench_command(model: ModelOptions, bench: BenchOptions, common: Common) 
     if request.old is not None:
         check_same_machine(request.old, MachineInfo(**asdict(machine_identity())))
     notes = Notes(bool(common.quiet))
-    settings = bench_settings(settings_of(model, notes), request)
+    settings = settings_of(model, notes)
+    if request.drafters:
+        check_heads(replace(settings, drafters=names_in(request)))
+    settings = bench_settings(settings, request)
     quiet = bool(common.quiet)
     with opened(settings, notes.say, terminal=terminal, quiet=quiet) as runtime:
         document = measure(runtime, request, Output(terminal, notes, bench.save))
@@ -94,9 +98,14 @@ def with_model_options(request: Request, model: ModelOptions) -> Request:
     return request
 
 
+def names_in(request: Request) -> tuple[str, ...]:
+    """Give the drafters of all chains."""
+    return tuple(name for chain in request.drafters for name in chain.split("+"))
+
+
 def bench_settings(settings: RunSettings, request: Request) -> RunSettings:
     """Give settings that load everything an arm may need, with room for the largest gamma."""
-    names = {name for chain in request.drafters for name in chain.split("+")} or {AUTO}
+    names = set(names_in(request)) or {AUTO}
     most = max(request.gammas, default=MAX_GAMMA)
     if settings.strict and not request.gammas:
         most = min(most, settings.strict_rows - 1)

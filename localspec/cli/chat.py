@@ -17,11 +17,12 @@ from localspec.cli.opening import opened
 from localspec.cli.options import ModelOptions
 from localspec.cli.pairfiles import find_pair
 from localspec.cli.prompt import Question, read_question
-from localspec.cli.room import make_room
+from localspec.cli.room import check_target, make_room
 from localspec.cli.tokentext import token_finder
 from localspec.cli.tuned import with_tuned
 from localspec.errors import OptionError
 from localspec.runtime.folders import state_dir
+from localspec.runtime.heads import check_heads
 from localspec.runtime.layerskip import with_skipped
 from localspec.runtime.pair import Runtime
 from localspec.runtime.settings import RunSettings
@@ -99,6 +100,8 @@ def settings_of(model: ModelOptions, notes: Notes, *, tuned_if_saved: bool = Fal
         recommended=chosen.recommended,
         token_of=token_finder(chosen.files.target),
     )
+    check_target(settings.files.target)
+    check_heads(settings)
     return make_room(with_skipped(settings, notes.say), notes)
 
 

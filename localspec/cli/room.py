@@ -5,13 +5,14 @@ Knows headers, this machine's free memory and the engine's devices. Loads nothin
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from localspec.cli.notes import Notes
 from localspec.engine.devices import list_devices
 from localspec.errors import LocalspecError, PairRefused
 from localspec.measure.machine import available_bytes
 from localspec.pairs.header import Header, read_header
-from localspec.pairs.kinds import NOT_A_DRAFT, mode_of
+from localspec.pairs.kinds import NOT_A_DRAFT, an, mode_of
 from localspec.pairs.memory import Load, Memory, Room, auto_context, estimate, show_bytes
 from localspec.pairs.placement import Device, plan
 from localspec.pairs.rollback import in_words
@@ -98,8 +99,7 @@ def headers_of(settings: RunSettings) -> Headers | None:
     Raises: PairRefused for a target that writes no text, and for a damaged file, unless it is a
     draft that is not required.
     """
-    target = read_header(settings.files.target)
-    _check_kind(target)
+    target = check_target(settings.files.target)
     draft = None
     if settings.wants_draft_model and settings.files.draft:
         try:
@@ -111,13 +111,19 @@ def headers_of(settings: RunSettings) -> Headers | None:
     return Headers(target, draft, skipped) if target.number("{arch}.block_count") else None
 
 
-def _check_kind(target: Header) -> None:
+def check_target(path: Path) -> Header:
+    """Read a target's header.
+
+    Raises: PairRefused for a damaged file, and for one that writes no text.
+    """
+    target = read_header(path)
     mode = mode_of(target)
     if mode != "model":
-        what = NOT_A_DRAFT.get(mode, f"an {mode} head, which needs a target of its own")
+        what = NOT_A_DRAFT.get(mode, f"{an(mode)} head, which needs a target of its own")
         raise PairRefused(
             f"{target.path.name} is {what}", "name a model that writes text with --target"
         )
+    return target
 
 
 def need(settings: RunSettings, headers: Headers) -> Need:

@@ -11,7 +11,7 @@ from typing import cast
 from pydantic import ValidationError
 
 from localspec.cli.binding import Common
-from localspec.cli.build import COLORS, one_of, whole
+from localspec.cli.build import COLORS, existing, one_of, whole
 from localspec.cli.chat import settings_of
 from localspec.cli.notes import Notes
 from localspec.cli.opening import opened
@@ -130,6 +130,7 @@ def busy_machine(path: Path) -> tuple[Busy, ...]:
 
     Raises: NotHere, OptionError for another kind of file or a bench without streams.
     """
+    existing("--bench", path)
     try:
         document = BenchDocument.model_validate_json(path.read_bytes())
     except OSError as failure:

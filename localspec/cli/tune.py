@@ -41,6 +41,7 @@ from localspec.ui.tune import tune_lines
 from localspec.ui.tune_progress import TuneLine
 
 NO = 3
+TRIED = (AUTO, MODEL, LOOKUP, NONE)
 
 
 @dataclass(frozen=True)
@@ -94,11 +95,19 @@ def _asked(model: ModelOptions, options: TuneOptions) -> _Asked:
     """
     if model.tuned:
         raise OptionError("tune starts from the files as they are given", "leave --tuned out")
+    if model.head and not model.plain:
+        raise OptionError("tune does not try heads", "leave --head out; localspec bench tries them")
     texts = BenchOptions(suite=options.suite, text=options.text, max_time=options.max_time)
     request = read_request(texts, temperature=model.temp)
     most = number("--max-kl", options.max_kl, low=0, high=100)
     named = NONE if model.plain else model.drafter
-    drafters = tuple(named.split(",")) if named and named != AUTO else ()
+    drafters = tuple(map(str.strip, named.split(","))) if named and named != AUTO else ()
+    other = [name for name in drafters if name not in TRIED]
+    if other:
+        raise OptionError(
+            f"tune tries {MODEL} and {LOOKUP}, not {other[0]}",
+            f"leave it out; localspec bench --drafters {other[0]} measures it",
+        )
     kl = MOST_KL if most is None else most
     return _Asked(request, kl, options.save, drafters, perf_counter())
 

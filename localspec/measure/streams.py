@@ -20,6 +20,7 @@ from localspec.measure.lanes import SHARING, Lane
 from localspec.measure.live import LiveRunner
 from localspec.measure.result import BenchResult, Difference, tokens_per_s
 from localspec.measure.verdict import Quiet, Word
+from localspec.runtime.settings import HEADS
 
 TOKENS_A_TURN = 16
 PROMPTS_A_RUN = 2 / 3
@@ -84,8 +85,14 @@ def measure_streams(
 ) -> Iterator[StreamsFound]:
     """Measure each number of sequences in turn; Ctrl-C and the time limit give what there is."""
     arms = arms_for_streams(design.arms)
-    if not arms:
+    heads = sorted({name for arm in design.arms for name in arm.drafters} & set(HEADS))
+    if heads:
+        tools.notify(
+            f"--streams: {', '.join(heads)} left out: heads read the states of one sequence alone"
+        )
+    elif not arms:
         tools.notify("--streams: no drafter here has a fixed γ and can share its passes")
+    if not arms:
         return
     for count in counts:
         if tools.clock() >= tools.end:

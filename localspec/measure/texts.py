@@ -72,7 +72,8 @@ def read_bytes(path: Path) -> bytes:
     Raises: NotHere; OptionError for one that is far too large.
     """
     if not path.is_file():
-        what = "is a folder" if path.is_dir() else "is not there"
+        what = "is a pipe or a device, not a file" if path.exists() else "is not there"
+        what = "is a folder" if path.is_dir() else what
         raise NotHere(f"--text: {path} {what}")
     if path.stat().st_size > MOST_BYTES:
         raise OptionError(f"--text: {path} has more than {MOST_BYTES >> 20} MB", "give an excerpt")

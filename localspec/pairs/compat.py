@@ -11,7 +11,7 @@ from typing import Literal
 
 from localspec.errors import PairRefused
 from localspec.pairs.header import Header
-from localspec.pairs.kinds import HEADS, NOT_A_DRAFT, Mode, has_mtp, mode_of, mtp_layers
+from localspec.pairs.kinds import HEADS, NOT_A_DRAFT, Mode, an, has_mtp, mode_of, mtp_layers
 from localspec.pairs.vocabulary import SPECIAL_KEYS, Vocabulary, read_vocabulary, template_family
 
 Level = Literal["ok", "note", "warning", "refused"]
@@ -82,7 +82,7 @@ def compare(target: Header, draft: Header) -> Fit:
     """
     mode, target_mode = mode_of(draft), mode_of(target)
     if target_mode != "model":
-        what = NOT_A_DRAFT.get(target_mode, f"an {target_mode} head, which needs a target")
+        what = NOT_A_DRAFT.get(target_mode, f"{an(target_mode)} head, which needs a target")
         return Fit(mode, (Finding("kind", "refused", f"the target is {what}"),))
     if mode in NOT_A_DRAFT:
         return Fit(mode, (Finding("kind", "refused", f"the draft is {NOT_A_DRAFT[mode]}"),))

@@ -5,6 +5,7 @@ is refused in words. Does not know what the values mean.
 """
 
 import mmap
+import stat
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -83,6 +84,9 @@ def mapped(path: Path) -> Iterator[Cursor]:
     Raises: NotHere, or PairRefused for what is no readable file.
     """
     try:
+        kind = path.stat().st_mode
+        if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):  # a pipe would be waited for
+            raise PairRefused(f"{path} is a pipe or a device, not a file", "name a .gguf file")
         with (
             path.open("rb") as file,
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from localspec.errors import NotHere, PairRefused
 from localspec.pairs.compat import compare
 from localspec.pairs.header import Header, read_header
+from localspec.pairs.kinds import an
 from localspec.pairs.weights import read_long_ids
 
 ARCHITECTURE = "eagle3"
@@ -31,7 +32,7 @@ def check_eagle3(path: Path, target: Header) -> tuple[int, ...]:
     except NotHere as absent:
         raise PairRefused(f"no EAGLE-3 head: {absent.message}", "check --head") from absent
     if head.arch != ARCHITECTURE:
-        found = f"a {head.arch} file" if head.arch else "of no kind that it names"
+        found = f"{an(head.arch)} file" if head.arch else "of no kind that it names"
         raise PairRefused(f"{path.name} is no EAGLE-3 head: it is {found}", _OTHER)
     layers = head.array("{arch}.target_layers")
     if layers is None or layers.count != TAPS or head.number("{arch}.block_count") != 1:

@@ -42,7 +42,9 @@ BY_TYPE: dict[str, Mode] = {"mmproj": "projector", "adapter": "adapter"}
 
 def mode_of(header: Header) -> Mode:
     """Say what a file is for."""
-    known = BY_TYPE.get(header.text("general.type")) or BY_ARCHITECTURE.get(header.arch)
+    head = header.arch if header.arch in HEADS else ""
+    known = BY_ARCHITECTURE.get(head or header.arch)
+    known = known if head else BY_TYPE.get(header.text("general.type")) or known
     if known:
         return known
     if header.number("{arch}.pooling_type"):
@@ -50,6 +52,11 @@ def mode_of(header: Header) -> Mode:
     if any(tensor.name.startswith("medusa.") for tensor in header.tensors):
         return "medusa"
     return "mtp" if mtp_layers(header) and not has_trunk(header) else "model"
+
+
+def an(kind: str) -> str:
+    """Put the article before the name of a kind."""
+    return f"an {kind}" if kind[:1] in "aeiou" else f"a {kind}"
 
 
 def mtp_layers(header: Header) -> int:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from localspec.drafters.medusa_heads import Layer, MedusaHeads
 from localspec.errors import NotHere, PairRefused
 from localspec.pairs.header import Header, read_header
+from localspec.pairs.kinds import an
 from localspec.pairs.vocabulary import read_vocabulary
 from localspec.pairs.weights import Floats, read_floats, read_ids
 
@@ -45,15 +46,23 @@ def read_medusa(path: Path, target: Header) -> MedusaHeads:
 
     Raises: PairRefused in one line: missing, cut short, of another kind, of another target.
     """
+    return _Reader(check_medusa(path, target), target).heads()
+
+
+def check_medusa(path: Path, target: Header) -> Header:
+    """Hold a file's header against the target's; give it. Reads no weight.
+
+    Raises: PairRefused.
+    """
     try:
         header = read_header(path)
     except NotHere as absent:
         raise PairRefused(f"no Medusa heads: {absent.message}", "check --head") from absent
     if header.arch != ARCHITECTURE:
-        found = f"a {header.arch} file" if header.arch else "of no kind that it names"
+        found = f"{an(header.arch)} file" if header.arch else "of no kind that it names"
         raise PairRefused(f"{path.name} holds no Medusa heads: it is {found}", _OTHER)
     _check_target(header, target)
-    return _Reader(header, target).heads()
+    return header
 
 
 def _check_target(heads: Header, target: Header) -> None:
@@ -104,8 +113,8 @@ class _Reader:
 
     def _layer(self, number: int) -> Layer:
         names = [f"medusa.{head}.{number}" for head in range(self._heads)]
-        weight = np.stack([self._floats(f"{name}.weight") for name in names])
-        bias = np.stack([self._floats(f"{name}.bias") for name in names])
+        weight = self._stacked([f"{name}.weight" for name in names])
+        bias = self._stacked([f"{name}.bias" for name in names])
         if weight.shape != (self._heads, bias.shape[1], bias.shape[1]):
             self._refuse(f"layer {number} is {weight.shape[1:]} with a bias of {bias.shape[1]}")
         return Layer(weight, bias)
@@ -115,7 +124,7 @@ class _Reader:
             found = self._floats(PROJECTION)
         else:
             names = [f"medusa.{head}.projection.weight" for head in range(self._heads)]
-            found = np.stack([self._floats(name) for name in names])
+            found = self._stacked(names)
         if found.shape[-1] != width:
             self._refuse(f"its projection reads {found.shape[-1]} numbers of {width}")
         return found
@@ -127,6 +136,13 @@ class _Reader:
         if not sound or ids.min() < 0 or ids.max() >= self._size:
             self._refuse(f"its {len(ids)} ids do not name {rows} tokens of the target")
         return ids
+
+    def _stacked(self, names: list[str]) -> Floats:
+        parts = [self._floats(name) for name in names]
+        for name, part in zip(names, parts, strict=True):
+            if part.shape != parts[0].shape:
+                self._refuse(f"{name} has another shape than {names[0]}")
+        return np.stack(parts)
 
     def _floats(self, name: str) -> Floats:
         tensor = self._header.tensor(name)

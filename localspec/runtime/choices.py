@@ -10,14 +10,17 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from localspec.core.theory import MAX_GAMMA
 from localspec.engine.quantise import Recipe
-from localspec.errors import LocalspecError
+from localspec.errors import LocalspecError, NotHere
 from localspec.runtime.folders import short_name, state_dir
+from localspec.runtime.layout_records import recipe_of
 from localspec.runtime.layouts import Notify, ensure_layout, recipe_words
-from localspec.runtime.settings import PairFiles
+from localspec.runtime.settings import MODEL, READY, PairFiles
 
 VERSION = 1
 
@@ -91,18 +94,31 @@ def load_choice(given: PairFiles) -> Choice | None:
         record = json.loads(_path(given).read_text(encoding="utf-8"))
         if record["version"] != VERSION or record["given"] != _identity(given):
             return None
-        draft = record["draft"]
-        return Choice(
-            _file(record["target"]),
-            _file(draft) if draft else None,
-            str(record["drafter"]),
-            record["gamma"],
-            float(record["speedup"]),
-            float(record["kl_mean"]),
-            always=bool(record["always"]),
-        )
+        return _choice(record)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+
+
+def _choice(record: Mapping[str, Any]) -> Choice:
+    """Take a record for a choice.
+
+    Raises: ValueError, TypeError, KeyError, AttributeError for one that no tune wrote.
+    """
+    draft, gamma = record["draft"], record["gamma"]
+    choice = Choice(
+        _file(record["target"]),
+        _file(draft) if draft else None,
+        str(record["drafter"]),
+        gamma,
+        float(record["speedup"]),
+        float(record["kl_mean"]),
+        always=record["always"] is True,
+    )
+    counted = gamma is None or (type(gamma) is int and 1 <= gamma <= MAX_GAMMA)
+    usable = choice.drafter in READY and (choice.draft is not None or choice.drafter != MODEL)
+    if not (counted and usable and isfinite(choice.speedup) and isfinite(choice.kl_mean)):
+        raise ValueError(f"no choice: {choice}")
+    return choice
 
 
 def chosen_files(given: PairFiles, choice: Choice, notify: Notify) -> PairFiles:
@@ -121,7 +137,7 @@ def chosen_files(given: PairFiles, choice: Choice, notify: Notify) -> PairFiles:
 def _made(chosen: ChosenFile, notify: Notify) -> Path:
     source = Path(chosen.source)
     if not source.is_file():
-        raise LocalspecError(
+        raise NotHere(
             f"the tuned choice needs {source}, which is not there", "tune again, or --no-tuned"
         )
     return ensure_layout(source, chosen.recipe, notify) if chosen.recipe else source
@@ -129,7 +145,7 @@ def _made(chosen: ChosenFile, notify: Notify) -> Path:
 
 def _file(record: Mapping[str, Any]) -> ChosenFile:
     given = record["recipe"]
-    recipe = Recipe(**{**given, "prune_layers": tuple(given["prune_layers"])}) if given else None
+    recipe = recipe_of(given) if given else None
     return ChosenFile(str(record["source"]), recipe)
 
 

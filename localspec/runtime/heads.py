@@ -8,12 +8,21 @@ from pathlib import Path
 from localspec.engine import ContextOptions, Model, ModelOptions
 from localspec.engine.features import layer_tap, nextn_tap
 from localspec.engine.heads import Eagle3Head, MtpHead, prediction_layers
-from localspec.errors import NotHere, PairRefused
+from localspec.errors import NotHere, OptionError, PairRefused
 from localspec.pairs.compat import own_head
 from localspec.pairs.eagle3_file import check_eagle3
 from localspec.pairs.header import read_header
+from localspec.pairs.kinds import an
+from localspec.pairs.medusa_file import check_medusa
 from localspec.runtime.loading import Loaded
-from localspec.runtime.settings import AUTO, HEADS, RunSettings
+from localspec.runtime.settings import (
+    AUTO,
+    EAGLE3,
+    FROM_FILES,
+    HEADS,
+    NONE,
+    RunSettings,
+)
 from localspec.runtime.shelf import HeadParts
 
 
@@ -29,6 +38,30 @@ def head_for(drafter: str, settings: RunSettings) -> Path | None:
     if settings.drafters != (AUTO,):
         return settings.head
     return settings.head if kind_of(settings.head) == drafter else None
+
+
+def check_heads(settings: RunSettings) -> None:
+    """Hold files of heads that a user named, or named the drafter of, against the target's header.
+
+    Reads headers only, so that a wrong file is refused before anything is loaded or measured.
+    Raises: PairRefused; OptionError for a drafter without its file, and a file nobody would use.
+    """
+    names = settings.drafters
+    if names == (NONE,):
+        return
+    if settings.head and not {AUTO, *FROM_FILES} & set(names):
+        raise OptionError(
+            f"--head is for {' and '.join(FROM_FILES)}, not for {', '.join(names)}",
+            "leave one of the two out",
+        )
+    kind = [kind_of(settings.head)] if settings.head and AUTO in names else []
+    target = read_header(settings.files.target)
+    for name in (name for name in FROM_FILES if name in (*names, *kind)):
+        path = head_for(name, settings)
+        if path is None:
+            raise OptionError(f"drafter '{name}' needs a file of heads", "name one: --head FILE")
+        check = check_eagle3 if name == EAGLE3 else check_medusa
+        check(path, target)
 
 
 def eagle3_parts(loaded: Loaded, path: Path, settings: RunSettings) -> HeadParts:
@@ -88,7 +121,7 @@ def kind_of(path: Path) -> str:
     except NotHere as absent:
         raise PairRefused(f"no heads: {absent.message}", "check --head") from absent
     if kind not in HEADS:
-        found = f"a {kind} file" if kind else "of no kind that it names"
+        found = f"{an(kind)} file" if kind else "of no kind that it names"
         raise PairRefused(
             f"{path.name} holds no heads: it is {found}",
             "take the head that was made for this target",

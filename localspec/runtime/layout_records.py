@@ -7,9 +7,11 @@ not the recorded one is not there.
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from localspec.engine.library import engine_version
 from localspec.engine.quantise import Recipe
@@ -90,8 +92,7 @@ def read(path: Path) -> Kept:
     bare = Kept(path, facts.st_size, facts.st_mtime)
     try:
         record = json.loads(beside(path).read_text(encoding="utf-8"))
-        given = record["recipe"]
-        recipe = Recipe(**{**given, "prune_layers": tuple(given["prune_layers"])})
+        recipe = recipe_of(record["recipe"])
         return Kept(
             path,
             int(record["bytes"]),
@@ -103,6 +104,20 @@ def read(path: Path) -> Kept:
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return bare
+
+
+def recipe_of(given: Mapping[str, Any]) -> Recipe:
+    """Read a recipe from its record.
+
+    Raises: ValueError, TypeError, KeyError for what is none.
+    """
+    blocks = tuple(given["prune_layers"])
+    recipe = Recipe(**{**given, "prune_layers": blocks})
+    words = (recipe.type, recipe.output_type or "", recipe.embedding_type or "")
+    sound = all(isinstance(word, str) for word in words) and isinstance(recipe.pure, bool)
+    if not sound or any(type(block) is not int or block < 0 for block in blocks):
+        raise ValueError(f"no recipe: {recipe}")
+    return recipe
 
 
 def _digest(path: Path) -> str:

@@ -1,12 +1,13 @@
 """A tune's choice on the disk: kept whole, and no choice once the files changed."""
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from localspec.engine.quantise import Recipe
-from localspec.errors import LocalspecError
+from localspec.errors import LocalspecError, NotHere
 from localspec.runtime.choices import (
     Choice,
     ChosenFile,
@@ -96,3 +97,45 @@ def test_a_place_that_cannot_be_written_is_said_and_keeps_the_old_choice(
         save_choice(given, _choice(tiny_pair, gamma=5))
     assert load_choice(given) == _choice(tiny_pair)
     assert len(list(folder().iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("gamma",), "junk"),
+        (("gamma",), -3),
+        (("gamma",), 2.5),
+        (("gamma",), True),
+        (("gamma",), 10**12),
+        (("drafter",), "bogus"),
+        (("draft",), None),
+        (("speedup",), "nan"),
+        (("kl_mean",), "inf"),
+        (("target", "recipe", "type"), 5),
+        (("target", "recipe", "prune_layers"), ["x"]),
+        (("target", "recipe", "prune_layers"), [-1]),
+        (("target", "recipe", "pure"), "yes"),
+        (("target", "recipe", "output_type"), 7),
+    ],
+)
+def test_a_record_that_no_tune_wrote_is_no_choice(
+    tiny_pair: TinyPair, place: tuple[str, ...], value: object
+) -> None:
+    given = PairFiles(tiny_pair.target, tiny_pair.draft)
+    path = save_choice(given, _choice(tiny_pair))
+    record = json.loads(path.read_text(encoding="utf-8"))
+    inner = record
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    path.write_text(json.dumps(record), encoding="utf-8")
+    assert load_choice(given) is None
+
+
+def test_a_choice_whose_file_is_gone_says_so_with_the_code_for_what_is_not_here(
+    tiny_pair: TinyPair, tmp_path: Path
+) -> None:
+    gone = ChosenFile(str(tmp_path / "gone.gguf"), None)
+    with pytest.raises(NotHere, match=r"gone\.gguf, which is not there") as caught:
+        chosen_files(PairFiles(tiny_pair.target), _choice(tiny_pair, target=gone), pytest.fail)
+    assert caught.value.exit_code == 5
