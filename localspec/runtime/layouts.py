@@ -81,7 +81,7 @@ def ensure_layout(source: Path, recipe: Recipe, notify: Notify) -> Path:
 
 def kept_layouts() -> list[records.Kept]:
     """List the layouts that are here, the newest last."""
-    found = [records.read(path) for path in folder().glob("*.gguf")]
+    found = [records.read(path) for path in folder().glob("*.gguf") if path.is_file()]
     return sorted(found, key=lambda each: each.made_at)
 
 

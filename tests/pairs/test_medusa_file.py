@@ -175,3 +175,15 @@ def test_a_wrong_file_is_refused_in_one_line(
         read(path, tiny_pair.target)
     assert "\n" not in refused.value.message
     assert refused.value.exit_code == 4
+
+
+def test_heads_of_different_shapes_are_damaged(tiny: Path, tmp_path: Path) -> None:
+    made = random_heads(tiny, heads=2, shared=False)
+    path = write_heads(tmp_path / "heads.gguf", tiny, made)
+    data = path.read_bytes()
+    name = b"medusa.1.0.bias"
+    at = data.index(name) + len(name) + 4  # the length of its one dimension
+    width = int.from_bytes(data[at : at + 8], "little")
+    path.write_bytes(data[:at] + (width - 1).to_bytes(8, "little") + data[at + 8 :])
+    with pytest.raises(PairRefused, match=r"medusa\.1\.0\.bias has another shape"):
+        read(path, tiny)

@@ -190,3 +190,14 @@ def test_a_record_is_plain_json(tiny: Path) -> None:
     record = json.loads(layout_records.beside(path).read_text(encoding="utf-8"))
     assert record["recipe"]["type"] == "q4_0"
     assert record["origin"]["path"] == str(tiny)
+
+
+def test_what_is_no_file_among_the_layouts_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCALSPEC_CACHE", str(tmp_path))
+    kept = tmp_path / "layouts"
+    (kept / "folder.gguf").mkdir(parents=True)
+    (kept / "dangling.gguf").symlink_to(tmp_path / "gone")
+    (kept / "whole.gguf").write_bytes(b"GGUF")
+    assert [each.path.name for each in kept_layouts()] == ["whole.gguf"]
