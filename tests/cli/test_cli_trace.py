@@ -127,7 +127,7 @@ def test_plain_decoding_can_be_traced(run, tiny_pair) -> None:
         (("-p", "x", "--html", "p.html", "--lang", "de"), 2, "de"),
         (("-p", "x", "--html", "nowhere/p.html"), 5, "no folder"),
         (("-p", "x", "--bench", "b.json"), 2, "--html"),
-        (("-p", "x", "--html", "p.html", "--bench", "b.json"), 5, "cannot be read"),
+        (("-p", "x", "--html", "p.html", "--bench", "b.json"), 5, "no file"),
         (("-p", "x", "--html", "p.html", "--bench", "pyproject.toml"), 2, "no document of a bench"),
         (("-p", "x", "--step"), 2, "no terminal"),
         (("-p", "x", "--step", "--json"), 2, "contradict"),
