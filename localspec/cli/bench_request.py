@@ -65,7 +65,7 @@ def read_request(options: BenchOptions, *, temperature: float | None) -> Request
         raw=options.raw,
         min_speedup=number("--min-speedup", options.min_speedup, low=0, high=1000),
         old=read_bench(options.compare) if options.compare else None,
-        streams=tuple(sorted(_numbers("--streams", options.streams, high=MOST_STREAMS))),
+        streams=tuple(sorted({*_numbers("--streams", options.streams, high=MOST_STREAMS)})),
     )
 
 

@@ -180,8 +180,8 @@ def helps(account: Account | None, arms: Sequence[Measured], costs: Costs | None
     if account.draft > DEAR_DRAFT and (account.free_draft or 0.0) > enough:
         yield f"a draft at half the cost: {account.free_draft:.2f} times as fast"
     rows = account.gamma + 1
-    if costs and (account.flat_verify or 0.0) > enough:
-        cost = costs.pass_s(rows, account.context) / costs.pass_s(1, account.context)
+    cost = costs.pass_s(rows, account.context) / costs.pass_s(1, account.context) if costs else 0.0
+    if cost > FLAT + WORTH_SAYING and (account.flat_verify or 0.0) > enough:
         yield (
             f"a pass over {rows} rows costs {cost:.1f} of one; in a layout where it costs {FLAT:g} "
             f"(another quantisation): {account.flat_verify:.2f} times as fast"
