@@ -42,6 +42,7 @@ class Spec:
     )
     extra: Mapping[str, Any] = field(default_factory=dict)
     types: tuple[int, ...] = ()
+    prediction_layers: int = 0
 
 
 def token_type(text: str) -> int:
@@ -122,3 +123,5 @@ def _tensors(writer: gguf.GGUFWriter, spec: Spec) -> None:
         weights(f"blk.{block}.ffn_gate.weight", 2 * width, width)
         weights(f"blk.{block}.ffn_up.weight", 2 * width, width)
         weights(f"blk.{block}.ffn_down.weight", width, 2 * width)
+    for block in range(spec.blocks - spec.prediction_layers, spec.blocks):
+        weights(f"blk.{block}.nextn.eh_proj.weight", width, 2 * width)

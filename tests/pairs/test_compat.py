@@ -227,11 +227,14 @@ def test_a_file_says_what_it_is_for(tmp_path: Path, spec: Spec, mode: str) -> No
 
 
 def test_a_target_says_whether_it_can_guess_for_itself(tmp_path: Path) -> None:
-    layered = Spec(arch="qwen35", blocks=3, extra={"{arch}.nextn_predict_layers": 1})
+    said = {"{arch}.nextn_predict_layers": 1}
+    layered = Spec(arch="qwen35", blocks=3, extra=said, prediction_layers=1)
     fit = own_head(read_header(write(tmp_path / "with.gguf", layered)))
     assert fit.mode == "mtp"
     assert fit.refusal is None
     assert fit.target_usable == 512
+    cut = own_head(read_header(write(tmp_path / "cut.gguf", replace(layered, prediction_layers=0))))
+    assert "left out of its file" in cut.verdict
     plain = own_head(read_header(write(tmp_path / "without.gguf", TARGET)))
     assert "no prediction layer" in plain.verdict
 
