@@ -63,7 +63,7 @@ def run_bench_command(model: ModelOptions, bench: BenchOptions, common: Common) 
     notes = Notes(bool(common.quiet))
     settings = settings_of(model, notes)
     if request.drafters:
-        check_heads(replace(settings, drafters=names_in(request)))
+        check_heads(settings, names_in(request))
     settings = bench_settings(settings, request)
     quiet = bool(common.quiet)
     with opened(settings, notes.say, terminal=terminal, quiet=quiet) as runtime:

@@ -85,10 +85,13 @@ def run_chat(model: ModelOptions, chat: ChatOptions, common: Common) -> int:
         return _talk(session, runtime, view=view, look=look, chat=chat)
 
 
-def settings_of(model: ModelOptions, notes: Notes, *, tuned_if_saved: bool = False) -> RunSettings:
+def settings_of(
+    model: ModelOptions, notes: Notes, *, tuned_if_saved: bool = False, heads_fit: bool = True
+) -> RunSettings:
     """Find the files and put the settings together.
 
-    `tuned_if_saved`: a choice kept by `tune --save` is used without being asked for.
+    `tuned_if_saved`: a choice kept by `tune --save` is used without being asked for. `heads_fit`:
+    heads that were made for another target are refused here, and not found out later.
     Raises: OptionError, NotHere, HubError, PairRefused.
     """
     model, chosen = with_tuned(model, find_pair(model, notes), notes, if_saved=tuned_if_saved)
@@ -101,7 +104,8 @@ def settings_of(model: ModelOptions, notes: Notes, *, tuned_if_saved: bool = Fal
         token_of=token_finder(chosen.files.target),
     )
     check_target(settings.files.target)
-    check_heads(settings)
+    if heads_fit:
+        check_heads(settings, settings.drafters)
     return make_room(with_skipped(settings, notes.say), notes)
 
 

@@ -81,7 +81,7 @@ def run_check(model: CheckModel, check: CheckOptions, common: Common) -> int:
     color = one_of("--color", common.color or COLORS[0], COLORS)
     request = read_request(BenchOptions(suite=check.suite, text=check.text), temperature=model.temp)
     notes = Notes(bool(common.quiet))
-    wanted = [_wanted(each, notes) for each in models_of(model)]
+    wanted = [_wanted(each, notes, heads_fit=not check.quick) for each in models_of(model)]
     if check.quick:
         return _show_quick(wanted, common)
     document = measured(wanted, Asked(request.texts, temperatures=request.temperatures), notes)
@@ -105,9 +105,9 @@ def models_of(model: CheckModel) -> list[ModelOptions]:
     return [ModelOptions(**shared, draft=each) for each in drafts]
 
 
-def _wanted(model: ModelOptions, notes: Notes) -> Wanted:
+def _wanted(model: ModelOptions, notes: Notes, *, heads_fit: bool) -> Wanted:
     """Find the files and read the headers; what cannot be read is a finding, not an end."""
-    settings = replace(settings_of(model, notes), gamma=MAX_GAMMA)
+    settings = replace(settings_of(model, notes, heads_fit=heads_fit), gamma=MAX_GAMMA)
     if settings.files.draft is None:
         return Wanted(replace(settings, drafters=(LOOKUP,)), None)
     settings = replace(settings, drafters=(MODEL,))

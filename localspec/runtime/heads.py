@@ -3,6 +3,7 @@
 Knows files, the pair's own heads and taps. Does not know how a head guesses.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 
 from localspec.engine import ContextOptions, Model, ModelOptions
@@ -40,14 +41,13 @@ def head_for(drafter: str, settings: RunSettings) -> Path | None:
     return settings.head if kind_of(settings.head) == drafter else None
 
 
-def check_heads(settings: RunSettings) -> None:
-    """Hold files of heads that a user named, or named the drafter of, against the target's header.
+def check_heads(settings: RunSettings, names: Collection[str]) -> None:
+    """Hold files of heads that a user named, or that the drafters `names` need, against the target.
 
     Reads headers only, so that a wrong file is refused before anything is loaded or measured.
     Raises: PairRefused; OptionError for a drafter without its file, and a file nobody would use.
     """
-    names = settings.drafters
-    if names == (NONE,):
+    if set(names) == {NONE}:
         return
     if settings.head and not {AUTO, *FROM_FILES} & set(names):
         raise OptionError(
@@ -57,7 +57,8 @@ def check_heads(settings: RunSettings) -> None:
     kind = [kind_of(settings.head)] if settings.head and AUTO in names else []
     target = read_header(settings.files.target)
     for name in (name for name in FROM_FILES if name in (*names, *kind)):
-        path = head_for(name, settings)
+        named = settings.head if AUTO not in names else None
+        path = named or head_for(name, settings)
         if path is None:
             raise OptionError(f"drafter '{name}' needs a file of heads", "name one: --head FILE")
         check = check_eagle3 if name == EAGLE3 else check_medusa

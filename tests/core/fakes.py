@@ -139,7 +139,8 @@ class MarkovSequence:
         view = self._buffer.view
         lent = [self.source.row(view[max(0, at - 2) : at]) for at in range(end - rows + 1, end + 1)]
         self._lent = np.array(lent, np.float32).reshape(rows, self.source.size)
-        self._on_pass(len(tokens))
+        if len(tokens):
+            self._on_pass(len(tokens))
         return self._lent
 
     def rewind(self, length: int) -> int:
