@@ -5,7 +5,7 @@ kept beside the curve by `calibration`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,13 +24,17 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class CostPoint:
-    """Seconds of a pass over `rows` rows (or of drafting `rows` tokens) after `context` ids."""
+    """Seconds of a pass over `rows` rows (or of drafting `rows` tokens) after `context` ids.
+
+    `unread`: ids of the history, besides the newest, that a drafter had to read before it guessed.
+    """
 
     rows: int
     context: int
     median_s: float
     iqr_s: float
     samples: int = 0
+    unread: int = 0
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,24 @@ class Costs:
 
     def draft_s(self, name: str, tokens: int, context: float) -> float:
         """Give D(tokens); 0 for a drafter whose cost was never measured."""
-        points = self.drafts.get(name, ())
+        points = self._ready(name)
         return _between(points, tokens, context) if points and tokens else 0.0
+
+    def unread_s(self, name: str, context: float) -> float:
+        """Give what each id costs that a drafter has to read besides the newest; 0 if unknown.
+
+        A draft of which all stood leaves one: its last token, which nothing had to follow.
+        """
+        late = [point for point in self.drafts.get(name, ()) if point.unread]
+        if not late:
+            return 0.0
+        near = min(late, key=lambda point: abs(point.context - context))
+        ready = self.draft_s(name, near.rows, near.context)
+        return max(near.median_s - ready, 0.0) / near.unread
+
+    def _ready(self, name: str) -> list[CostPoint]:
+        """Give the points of a drafter that has read all but the newest id."""
+        return [point for point in self.drafts.get(name, ()) if not point.unread]
 
     def verify_costs(self, context: float | None = None) -> tuple[float, ...]:
         """Give v(1), v(2), ... as far as measured, at the shortest context unless told."""
@@ -59,7 +79,7 @@ class Costs:
 
     def cost_ratio(self, name: str, context: float | None = None) -> float | None:
         """Give c: seconds of a drafted token over those of a one-row pass."""
-        points = self.drafts.get(name)
+        points = self._ready(name)
         if not points:
             return None
         at = min(p.context for p in self.target) if context is None else context
@@ -77,7 +97,7 @@ class Costs:
         drafts = {
             name: self.draft_s(name, max(p.rows for p in points), min(p.context for p in points))
             / max(p.rows for p in points)
-            for name, points in self.drafts.items()
+            for name, points in ((name, self._ready(name)) for name in self.drafts)
         }
         return core_costs.CostSeed(tuple(passes), drafts)
 
@@ -163,19 +183,27 @@ def _time_pass(
 def measure_draft(
     drafter: Drafter, survey: Survey, *, clock: Clock, lengths: Sequence[int] = DRAFT_LENGTHS
 ) -> tuple[CostPoint, ...]:
-    """Time proposals of a few lengths, the same history each time; `rows` counts drafted tokens."""
+    """Time proposals of a few lengths, the same history each time; `rows` counts drafted tokens.
+
+    The shortest one also where one more id is unread.
+    """
     points: list[CostPoint] = []
     for context in survey.contexts:
         history = survey.text[:context]
         drafter.prefill(history)
-        times: dict[int, list[float]] = {length: [] for length in lengths}
+        times: dict[tuple[int, int], list[float]] = {}
+        shapes = [*((length, 0) for length in lengths), (min(lengths), 1)]
         for repeat in range(survey.repeats + 1):
-            for length in lengths if repeat % 2 else lengths[::-1]:
+            for length, unread in shapes if repeat % 2 else shapes[::-1]:
+                drafter.propose(history[: context - 1 - unread], DraftRequest(1, _likeliest))
                 begun = clock()
                 draft = drafter.propose(history, DraftRequest(length, _likeliest))
                 if repeat and len(draft) == length:
-                    times[length].append(clock() - begun)
-        points += [_point(rows, context, taken) for rows, taken in times.items() if taken]
+                    times.setdefault((length, unread), []).append(clock() - begun)
+        points += [
+            replace(_point(rows, context, taken), unread=unread)
+            for (rows, unread), taken in sorted(times.items(), key=lambda item: item[0][::-1])
+        ]
     return tuple(points)
 
 

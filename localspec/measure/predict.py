@@ -14,7 +14,7 @@ from localspec.core.statistics import Estimate
 from localspec.core.theory import MAX_GAMMA
 from localspec.measure.costs import Costs
 from localspec.measure.intervals import Pairing, ratio, speedup_interval
-from localspec.measure.replay import Rounds
+from localspec.measure.replay import REREADING, Rounds
 
 HARDLY = 0.005
 
@@ -39,12 +39,32 @@ def _middle(steps: Sequence[Step]) -> float:
 def predicted_speedup(steps: Sequence[Step], costs: Costs, over: Overheads) -> float | None:
     """Give the speed-up that these rounds should have given, from the cost curves alone."""
     plain = arm = 0.0
-    for step in steps:
+    for step, unread in zip(steps, unread_ids(steps), strict=True):
         one = costs.pass_s(1, step.position) + over.plain_s
         plain += len(step.tokens) * one
         draft = costs.draft_s(step.drafter, step.drafted, step.position)
+        draft += unread * costs.unread_s(step.drafter, step.position)
         arm += draft + costs.pass_s(step.drafted + 1, step.position) + over.arm_s
     return plain / arm if arm > 0 else None
+
+
+def unread_ids(steps: Sequence[Step]) -> list[int]:
+    """Give for each round how many ids its drafter had to read besides the newest.
+
+    Where an answer begins, all of them have read the prompt.
+    """
+    read: dict[str, int] = {}
+    found, end = [], -1
+    for step in steps:
+        if step.position != end:
+            read.clear()
+        name = step.drafter
+        found.append(max(step.position - 1 - read.get(name, step.position), 0) if name else 0)
+        kept = 0 if name in REREADING else min(step.accepted, max(step.drafted - 1, 0))
+        if name:
+            read[name] = step.position + kept
+        end = step.position + len(step.tokens)
+    return found
 
 
 def replayed_pairing(rounds: Rounds, drafter: str, costs: Costs, over: Overheads) -> Pairing:
@@ -57,6 +77,7 @@ def replayed_pairing(rounds: Rounds, drafter: str, costs: Costs, over: Overheads
         if chance > 0:
             cost = costs.pass_s(drafted + 1, context) + over.arm_s
             arm += chance * (cost + costs.draft_s(drafter, drafted, context))
+    arm += rounds.unread(drafter) * costs.unread_s(drafter, rounds.start + rounds.tokens / 2)
     return Pairing(plain, rounds.tokens, arm, rounds.tokens)
 
 

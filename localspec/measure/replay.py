@@ -19,8 +19,11 @@ from localspec.core.sampling import Sampler
 from localspec.core.tokens import Tokens, TokenSequence, sync
 from localspec.measure.heads import HeadOfTarget
 from localspec.measure.sample import Sample
+from localspec.runtime.settings import EAGLE3, MTP
 
 CHUNK = 32
+REREADING = frozenset({EAGLE3, MTP})
+"""Drafters that read what stood once more, now with the states of the target."""
 Floats = NDArray[np.float64]
 
 
@@ -150,12 +153,20 @@ def _laws_along(
 class Rounds:
     """The rounds of one gamma along one answer. Shapes: (answer,) each.
 
-    `visits[t]`: the chance that a round starts at t; `drafted[t]`: how much it would draft.
+    `visits[t]`: the chance that a round starts at t; `drafted[t]`: how much it would draft;
+    `whole[t]`: the chance that it starts there after a draft of which all stood; `stood[t]`: the
+    tokens expected to have stood in the round before it, times `visits[t]`.
     """
 
     visits: Floats = field(repr=False)
     drafted: NDArray[np.int64] = field(repr=False)
+    whole: Floats = field(repr=False)
+    stood: Floats = field(repr=False)
     start: int = 0
+
+    def unread(self, drafter: str) -> float:
+        """Give how many ids a drafter is expected to read besides the newest of every round."""
+        return float((self.stood if drafter in REREADING else self.whole)[:-1].sum())
 
     @property
     def count(self) -> float:
@@ -171,29 +182,39 @@ class Rounds:
 def model_rounds(chances: Chances, gamma: int) -> Rounds:
     """Follow every way the rounds of a model drafter can fall along an answer."""
     drafted = np.minimum(chances.reach, gamma)
-    visits = np.zeros(len(chances.accept))
-    visits[0] = 1.0
-    for at in range(len(visits)):
-        _spread(visits, at, chances.accept[at : at + drafted[at]])
-    return Rounds(visits, drafted, chances.start)
+    rounds = _unvisited(drafted, chances.start)
+    for at in range(len(drafted)):
+        _spread(rounds, at, chances.accept[at : at + drafted[at]])
+    return rounds
 
 
 def point_rounds(chances: Sequence[Chances], gamma: int) -> Rounds:
     """Follow the rounds of a deterministic drafter."""
     drafted = np.array([min(int(each.reach[0]), gamma) for each in chances], np.int64)
-    visits = np.zeros(len(chances))
-    visits[0] = 1.0
+    rounds = _unvisited(drafted, chances[0].start)
     for at, each in enumerate(chances):
-        _spread(visits, at, each.accept[: drafted[at]])
-    return Rounds(visits, drafted, chances[0].start)
+        _spread(rounds, at, each.accept[: drafted[at]])
+    return rounds
 
 
-def _spread(visits: Floats, at: int, accept: Floats) -> None:
+def _unvisited(drafted: NDArray[np.int64], start: int) -> Rounds:
+    visits, whole, stood = np.zeros((3, len(drafted)))
+    visits[0] = 1.0
+    return Rounds(visits, drafted, whole, stood, start)
+
+
+def _spread(rounds: Rounds, at: int, accept: Floats) -> None:
     """Pass the chance of a start on to where the next round may start."""
+    visits = rounds.visits
     if visits[at] <= 0:
         return
     alive = np.concatenate([[1.0], np.cumprod(accept)])
     ends = alive.copy()
     ends[:-1] -= alive[1:]
+    ends *= visits[at]
     stop = min(at + 1 + len(ends), len(visits))
-    visits[at + 1 : stop] += visits[at] * ends[: stop - at - 1]
+    reached = ends[: stop - at - 1]
+    visits[at + 1 : stop] += reached
+    rounds.stood[at + 1 : stop] += np.arange(len(reached)) * reached
+    if len(accept) and len(reached) == len(ends):
+        rounds.whole[stop - 1] += ends[-1]

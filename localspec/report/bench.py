@@ -92,7 +92,7 @@ def cost_curve(costs: Costs) -> CostCurve:
     ratio = costs.cost_ratio("model")
     return CostCurve(
         target=[_point(point) for point in costs.target],
-        draft=[_point(point) for point in costs.drafts.get("model", ())],
+        draft=[_point(point) for point in costs.drafts.get("model", ()) if not point.unread],
         cost_ratio=ratio,
     )
 

@@ -5,6 +5,8 @@ import pytest
 
 from localspec.core.costs import CostModel
 from localspec.core.events import Step
+from localspec.core.sampling import Sampler, SamplingParams
+from localspec.drafters.model import ModelDrafter
 from localspec.measure.costs import (
     CostPoint,
     Costs,
@@ -49,11 +51,24 @@ def test_a_draft_is_timed_by_the_proposals_it_makes() -> None:
 
     drafter.propose = slow  # type: ignore[method-assign]
     points = measure_draft(drafter, Survey(TEXT, contexts=(16,), repeats=3), clock=clock)
-    assert [(p.rows, p.median_s) for p in points] == [
-        (1, pytest.approx(0.003)),
-        (4, pytest.approx(0.009)),
+    assert [(p.rows, p.unread, p.median_s) for p in points] == [
+        (1, 0, pytest.approx(0.003)),
+        (4, 0, pytest.approx(0.009)),
+        (1, 1, pytest.approx(0.003)),
     ]
     assert seen == []
+
+
+def test_a_draft_that_has_one_more_id_to_read_is_timed_too() -> None:
+    clock, seen = FakeClock(), list[int]()
+    drafter = ModelDrafter(_sequence(clock, seen), Sampler(SamplingParams()))
+    points = measure_draft(drafter, Survey(TEXT, contexts=(16, 32), repeats=3), clock=clock)
+    costs = Costs((), {"model": points})
+    assert costs.draft_s("model", 1, 16) == pytest.approx(0.010)
+    assert costs.draft_s("model", 4, 16) == pytest.approx(0.040)
+    assert costs.unread_s("model", 20) == pytest.approx(0.005)
+    assert costs.unread_s("lookup", 20) == 0.0
+    assert costs.seed().drafts["model"] == pytest.approx(0.010)
 
 
 def test_contexts_that_do_not_fit_are_shortened() -> None:

@@ -1,14 +1,24 @@
 """Replay gives a draft's round lengths from a plain answer, without a speculative run."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from localspec.core.events import Step
 from localspec.core.generate import generate
 from localspec.core.options import GenerateOptions
 from localspec.core.rules import RuleName
 from localspec.core.sampling import Sampler, SamplingParams
 from localspec.core.tally import Tally
-from localspec.measure.predict import Overheads, predicted_point, replayed_pairing
+from localspec.drafters.model import ModelDrafter
+from localspec.measure.costs import CostPoint
+from localspec.measure.predict import (
+    Overheads,
+    predicted_point,
+    replayed_pairing,
+    unread_ids,
+)
 from localspec.measure.replay import (
     Chances,
     Rounds,
@@ -123,3 +133,65 @@ def test_replay_predicts_the_true_speedup_of_known_costs() -> None:
         assert len(told.history) == 49
     found = predicted_point(3, rounds, pairs)
     assert found.speedup.value == pytest.approx(true_speedup([0.8], 3, 48, DRAFT_S), rel=1e-6)
+
+
+def _rounds_with_rows_read(gamma: int, seed: int) -> tuple[list[Step], int]:
+    """Answer live; give the rounds, and the rows that the draft read after the first of the prompt."""
+    source, draft = _sources()
+    read: list[int] = []
+    drafter = ModelDrafter(MarkovSequence(draft, on_pass=read.append), Sampler(WHOLE))
+    options = GenerateOptions(TOKENS, RuleName.TOKEN, WHOLE, seed)
+    how = speculate([drafter], gamma=gamma)
+    events = generate(MarkovSequence(source), ids(1, 2), options, speculation=how)
+    steps = [event for event in events if isinstance(event, Step)]
+    return steps, sum(read) - 1
+
+
+@pytest.mark.parametrize("gamma", [1, 2, 5])
+def test_what_a_draft_has_to_read_is_told_from_the_rounds(gamma: int) -> None:
+    for seed in range(4):
+        steps, read = _rounds_with_rows_read(gamma, seed)
+        drafted = sum(step.drafted for step in steps)
+        unread = unread_ids(steps)
+        assert read == drafted + sum(unread)
+        assert sum(unread) > 0
+
+
+def test_a_head_reads_all_that_stood_again_and_another_drafters_tokens_too() -> None:
+    def step(name: str, position: int, drafted: int, accepted: int) -> Step:
+        tokens = tuple(range(accepted + 1))
+        origins = ("draft",) * accepted + ("target",)
+        return Step(tokens, origins, position, name, drafted=drafted, accepted=accepted)  # type: ignore[arg-type]
+
+    head = [step("eagle3", 10, 3, 2), step("eagle3", 13, 3, 3), step("eagle3", 17, 2, 0)]
+    assert unread_ids(head) == [0, 2, 3]
+    mixed = [step("model", 10, 2, 2), step("", 13, 0, 0), step("model", 14, 2, 1)]
+    assert unread_ids(mixed) == [0, 0, 2]
+    assert unread_ids([*mixed, step("model", 40, 1, 1)]) == [0, 0, 2, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gamma", [1, 3])
+def test_replay_expects_as_much_to_read_as_there_is_live(gamma: int) -> None:
+    source, draft = _sources()
+    expected = stood = accepted = unread = 0.0
+    for seed in range(4 * ANSWERS):
+        told = _transcript(source, seed)
+        chances = model_chances(MarkovSequence(draft), Sampler(WHOLE), told)
+        rounds = model_rounds(chances, gamma)
+        expected += rounds.unread("model")
+        stood += rounds.unread("eagle3")
+        steps, _ = _rounds_with_rows_read(gamma, seed)
+        unread += sum(unread_ids(steps))
+        accepted += sum(each.accepted for each in steps[:-1])
+    assert expected == pytest.approx(unread, rel=0.02)
+    assert stood == pytest.approx(accepted, rel=0.02)
+
+
+def test_unread_ids_make_the_promise_smaller_by_what_they_cost() -> None:
+    costs, over = known_costs(), Overheads(0.0, 0.0)
+    late = CostPoint(1, 64, DRAFT_S + 0.004, 0.0, 7, unread=1)
+    slower = replace(costs, drafts={"model": (*costs.drafts["model"], late)})
+    rounds = model_rounds(Chances(np.ones(48), np.arange(47, -1, -1), 1), 3)
+    free, paid = (replayed_pairing(rounds, "model", each, over) for each in (costs, slower))
+    assert paid.arm_s - free.arm_s == pytest.approx(11 * 0.004)

@@ -118,9 +118,14 @@ def _best_gamma(
         _prices(costs, guesser.drafter, each.context, most=len(rounds)) + over.arm_s
         for each in answers
     ]
+    lates = [costs.unread_s(guesser.drafter, each.context) for each in answers]
     options = []
     for gamma, mine in enumerate(rounds, 1):
-        pairings = list(_pairings(answers, mine, prices))
+        seconds = [
+            float((each.visits * price[each.drafted]).sum() + each.unread(guesser.drafter) * late)
+            for each, price, late in zip(mine, prices, lates, strict=True)
+        ]
+        pairings = list(_pairings(answers, seconds))
         options.append((gamma, pairings, ratio(pairings)))
     top = max(value for _, _, value in options)
     gamma, pairings, _ = next(each for each in options if each[2] >= top * (1 - HARDLY))
@@ -129,12 +134,9 @@ def _best_gamma(
     return Arrangement(target.layout, guesser, gamma, _predicted(gamma, tau, pairings))
 
 
-def _pairings(
-    answers: Sequence[_Answer], rounds: Sequence[Rounds], prices: Sequence[Floats]
-) -> Iterator[Pairing]:
-    for answer, mine, price in zip(answers, rounds, prices, strict=True):
-        seconds = float((mine.visits * price[mine.drafted]).sum())
-        yield Pairing(answer.plain_s, answer.tokens, seconds, answer.tokens, answer.kind)
+def _pairings(answers: Sequence[_Answer], seconds: Sequence[float]) -> Iterator[Pairing]:
+    for answer, taken in zip(answers, seconds, strict=True):
+        yield Pairing(answer.plain_s, answer.tokens, taken, answer.tokens, answer.kind)
 
 
 def _prices(costs: Costs, drafter: str, context: float, *, most: int) -> Floats:
