@@ -15,9 +15,17 @@ from localspec.core.exploration import Bid, Terms, length_probe, parked_probe
 from localspec.core.habits import EVEN, Habit
 from localspec.core.policy import Plan
 from localspec.core.probing import KNOWN_CREDIT, Credit, PlainPasses
-from localspec.core.standing import Choice, DrafterFacts, Round, Standing, choice_among
+from localspec.core.standing import (
+    Choice,
+    DrafterFacts,
+    Round,
+    Standing,
+    asking_order,
+    choice_among,
+)
 from localspec.core.stopping import DraftCost, StopRule, best_length
 from localspec.core.survival import Survival
+from localspec.core.switching import Switching
 from localspec.core.theory import MAX_GAMMA
 
 MARGIN = 0.03
@@ -67,7 +75,7 @@ class AdaptivePolicy:
         }
         new = any(facts.name not in known for facts in drafters)
         self._credit = Credit() if new else Credit(KNOWN_CREDIT, KNOWN_CREDIT / 2)
-        self._plain, self._round = PlainPasses(), Round()
+        self._plain, self._round, self._switching = PlainPasses(), Round(), Switching()
         self._expected, self._rounds = -1, 0
         self._tokens = self._spent = 2.0
         self.price = 1.0
@@ -94,7 +102,8 @@ class AdaptivePolicy:
         cap = min(room, self.options.max_gamma)
         if not self._standings:
             return Plan()
-        self._round = now = Round(position, self.costs.table(position))
+        table = self._switching.on(self.costs.table(position))
+        self._round = now = Round(position, table)
         if cap <= 0:
             return Plan()
         if self._plain.due(self.price):
@@ -104,7 +113,8 @@ class AdaptivePolicy:
         for standing in self._standings.values():
             self._assess(standing, cap)
         self._set_price()
-        order = self._order()
+        standings = list(self._standings.values())
+        order = asking_order(standings, self.price, fixed=self.options.fixed_order)
         longest = KNOWN_PROBE if self.costs.measured > FEW_ROWS else BLIND_PROBE
         terms = Terms(now.table, self.price, self.options.margin, cap, longest)
         bid = self._bid(order, terms)
@@ -140,21 +150,6 @@ class AdaptivePolicy:
         """Set lambda: the rate reached lately, within what is believed possible now."""
         possible = max(it.rate for it in self._standings.values())
         self.price = max(min(self._tokens / self._spent, possible), 1.0)
-
-    def _order(self) -> list[Standing]:
-        """Give those to ask: copies first, as their match shows if they pay, then the best."""
-        standings = list(self._standings.values())
-        if self.options.fixed_order:
-            return [it for it in standings if it.active or it.facts.match]
-        copies = [
-            it for it in standings if it.facts.deterministic and (it.active or it.facts.match)
-        ]
-        copies.sort(key=lambda it: -it.rate)
-        models = [it for it in standings if it.active and not it.facts.deterministic]
-        best = max(models, key=lambda it: it.rate, default=None)
-        # Where copies pay much, a plain pass that leads to the next match can beat a model's round.
-        useful = best is not None and (not copies or best.outlook.beats_plain(self.price))
-        return [*copies, best] if best is not None and useful else copies
 
     def _bid(self, order: Sequence[Standing], terms: Terms) -> Bid | None:
         """Look for something to find out in this round."""
@@ -277,7 +272,8 @@ class AdaptivePolicy:
             self._credit.spend(self._round.stake)
         else:
             loss += standing.reading
-            self._credit.charge(loss, self._round.stake, stood=stood)
+            known = standing.survival.habit.count >= HARDLY_KNOWN
+            self._credit.charge(loss, self._round.stake, stood=stood, known=known)
         if loss <= 0 or stood:
             standing.backoff.reset()
         elif not standing.active:
@@ -285,7 +281,8 @@ class AdaptivePolicy:
 
     def _learn_costs(self, step: Step) -> None:
         """Tell the cost model what this pass and this draft took."""
-        self.costs.saw_pass(step.drafted + 1, step.position, step.verify_s + step.other_s)
+        seconds = self._switching.seconds(step, self.costs.one_row_s(step.position))
+        self.costs.saw_pass(step.drafted + 1, step.position, seconds)
         standing = self._standings.get(step.drafter) or self._round.asker
         if standing is None:
             return

@@ -11,7 +11,8 @@ from localspec.core.distribution import Distribution
 from localspec.core.events import Step
 
 BASELINE_EVERY = 32
-"""Passes between two plain ones: they cost at most 1 - 1/S of a pass in 32, 2 % at S = 3."""
+"""Passes for each plain one: they cost at most 1 - 1/S of a pass in 32, 2 % at S = 3."""
+IN_A_ROW = 2
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,15 @@ class Policy(Protocol):
 
 @dataclass
 class BaselineSchedule:
-    """When the next plain pass is due: after the first round, then every 32 passes.
+    """When plain passes are due: two at the start, then two every 64 passes.
 
-    A round that happened to be plain counts and puts the next one off.
+    Two in a row, as a pass after one of another width is no measure of plain decoding: the engine
+    makes its graph anew. Rounds that happened to be plain count and put the next ones off.
     """
 
-    every: int = BASELINE_EVERY
+    every: int = 2 * BASELINE_EVERY
     _since: int = field(default=-1, init=False)
+    _plain: int = field(default=0, init=False)
 
     def due(self) -> bool:
         """Say whether this round should be plain."""
@@ -63,7 +66,11 @@ class BaselineSchedule:
 
     def observe(self, step: Step) -> None:
         """Count the round."""
-        self._since = 0 if step.drafted == 0 else self._since + 1
+        self._plain = self._plain + 1 if step.drafted == 0 else 0
+        if self._plain >= IN_A_ROW:
+            self._since = 0
+        elif self._since >= 0:
+            self._since += 1
 
 
 class FixedPolicy:

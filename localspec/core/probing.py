@@ -5,6 +5,8 @@ Knows counts of rounds and costs in one-row passes. Does not know what is found 
 
 from dataclasses import dataclass
 
+from localspec.core.policy import IN_A_ROW
+
 SHORTEST_WAIT = 3
 LONGEST_WAIT = 512
 RICH_SHARE = 0.06
@@ -16,8 +18,8 @@ MOST_CREDIT = 6.0
 CREDIT_SHARE = 0.008
 SAVED_SHARE = 0.1
 PLAIN_SHARE = 0.006
-PLAIN_GAPS = (12, 256)
-EARLY = 4
+PLAIN_GAPS = (24, 512)
+EARLY = 3
 CLEAR = 2.4
 
 
@@ -70,12 +72,13 @@ class Credit:
         """Pay for what was lost; a gain pays nothing back, so luck buys no more of it."""
         self.balance -= max(loss, 0.0)
 
-    def charge(self, loss: float, stake: float, *, stood: bool) -> None:
+    def charge(self, loss: float, stake: float, *, stood: bool, known: bool) -> None:
         """Pay for a probe: the `stake` it was expected to lose at least, unless all of it stood.
 
-        One that paid makes looking at a new answer worth it again.
+        For a drafter that is `known` the stake alone: bad luck would end what is only in doubt, as
+        good luck is not paid back. One that paid makes looking at a new answer worth it again.
         """
-        self.spend(loss if stood else max(loss, stake))
+        self.spend(stake if known else loss if stood else max(loss, stake))
         if loss <= 0:
             self.allowance = FIRST_CREDIT / 2
 
@@ -101,28 +104,31 @@ class Credit:
 class PlainPasses:
     """Plain passes that keep T(1) fresh, so spaced that they cost 0.6 % of the time.
 
-    The first one is at once, the next four closer, as one sample may be a spike, and a calibration
-    wrong; two where drafting pays by so much that neither could hide it.
+    They come in pairs, as the one after a pass of another width is none of plain decoding. A single
+    one is first, the next pairs closer, as one sample may be a spike, and a calibration wrong;
+    fewer where drafting pays by so much that neither could hide it.
     """
 
     since: int = -1
     taken: int = 0
+    running: int = 0
 
     def due(self, rate: float) -> bool:
         """Say whether this round should be plain, at `rate` tokens per one-row pass."""
         if self.since < 0:
             return True
         low, high = PLAIN_GAPS
-        gap = min(max(int((1.0 - 1.0 / rate) / PLAIN_SHARE), low), high)
+        gap = min(max(int(IN_A_ROW * (1.0 - 1.0 / rate) / PLAIN_SHARE), low), high)
         early = EARLY if rate < CLEAR else EARLY // 2
         if self.taken <= early:
             gap = max(gap >> (early + 1 - self.taken), 2)
         return self.since >= gap
 
     def observe(self, drafted: int) -> None:
-        """Count a round; any plain one puts the next off."""
-        if drafted:
+        """Count a round; plain ones in a row put the next off."""
+        self.running = 0 if drafted else self.running + 1
+        if self.running < IN_A_ROW and self.taken:
             self.since += 1
-            return
-        self.taken += self.since != 0
-        self.since = 0
+        else:
+            self.taken += self.since != 0
+            self.since = 0

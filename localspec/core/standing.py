@@ -143,6 +143,22 @@ def choice_among(standings: Sequence[Standing], one_s: float | None) -> Choice:
     return Choice(best.facts.name, gamma, costs_s, saves_s)
 
 
+def asking_order(standings: Sequence[Standing], price: float, *, fixed: bool) -> list[Standing]:
+    """Give those to ask: copies first, as their match shows if they pay, then the best.
+
+    `fixed`: in the order given. Where copies pay much, a plain pass that leads to the next match
+    can beat a model's round.
+    """
+    if fixed:
+        return [it for it in standings if it.active or it.facts.match]
+    copies = [it for it in standings if it.facts.deterministic and (it.active or it.facts.match)]
+    copies.sort(key=lambda it: -it.rate)
+    models = [it for it in standings if it.active and not it.facts.deterministic]
+    best = max(models, key=lambda it: it.rate, default=None)
+    useful = best is not None and (not copies or best.outlook.beats_plain(price))
+    return [*copies, best] if best is not None and useful else copies
+
+
 @dataclass
 class Round:
     """The round being planned, drafted and judged.

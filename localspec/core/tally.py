@@ -4,7 +4,7 @@ Knows events. Has no clock of its own: seconds come with the steps.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,22 +20,38 @@ RECENT_BASELINES = 12
 class Baseline:
     """Plain decoding, measured: seconds of passes that guessed nothing.
 
-    Survives from one answer to the next of a conversation; `age` counts tokens since the last
-    sample. Units: seconds per token.
+    A pass after one of another width takes longer, as the engine makes its graph anew: those
+    uneven ones count only while there are no others. Survives from one answer to the next of a
+    conversation; `age` counts tokens since the last sample.
+    Units: seconds per token.
     """
 
     samples: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT_BASELINES))
     taken: int = 0
     age: int | None = None
+    _uneven: bool = True
+    _end: int = -1
+    _plain: bool = False
 
-    def add(self, step: Step) -> None:
-        """Take a plain pass in, or grow older by a round's tokens."""
-        if step.drafted == 0:
+    def add(self, step: Step) -> bool:
+        """Take a plain pass in, or grow older by a round's tokens.
+
+        Say if plain decoding would have taken it as it was: not after a drafted round.
+        """
+        plain, follows = step.drafted == 0, step.position == self._end
+        even = plain and follows and self._plain
+        own = plain and (self._plain or not follows)
+        self._plain, self._end = plain, step.position + len(step.tokens)
+        if plain and (even or self._uneven):
+            if even and self._uneven:
+                self.samples.clear()
+                self._uneven = False
             self.samples.append(step.seconds)
             self.taken += 1
             self.age = 0
         elif self.age is not None:
             self.age += len(step.tokens)
+        return own
 
     @property
     def seconds(self) -> float | None:
@@ -83,13 +99,12 @@ class Tally:
         self.draft_s += step.draft_s
         self.verify_s += step.verify_s
         self.other_s += step.other_s
-        if step.drafted == 0:
+        if self.baseline.add(step):
             self.plain_s += step.seconds
             self.plain_tokens += len(step.tokens)
         self.tokens.extend(step.tokens)
         self.origins.extend(step.origins)
         self.steps.append(step)
-        self.baseline.add(step)
 
     def drop_last(self, count: int) -> None:
         """Take back tokens that a stop string cut off after their round."""
@@ -156,13 +171,18 @@ class Tally:
         plain = np.asarray(self.baseline.samples)
         middles = np.median(plain[rng.integers(0, len(plain), (BOOTSTRAP_ROUNDS, len(plain)))], 1)
         seconds = np.array([step.seconds for step in self.steps])
-        own = np.array([step.seconds * (step.drafted == 0) for step in self.steps])
-        guessed = np.array([float(len(step.tokens) * (step.drafted > 0)) for step in self.steps])
+        own = np.array([step.seconds * plain for step, plain in self._owned()])
+        guessed = np.array([float(len(step.tokens) * (not plain)) for step, plain in self._owned()])
         picks = rng.integers(0, len(seconds), (BOOTSTRAP_ROUNDS, len(seconds)))
         plain_s = own[picks].sum(axis=1) + middles * guessed[picks].sum(axis=1)
         ratios = plain_s / seconds[picks].sum(axis=1)
         low, high = np.percentile(ratios, [2.5, 97.5])
         return Estimate(value, float(low), float(high))
+
+    def _owned(self) -> Iterator[tuple[Step, bool]]:
+        """Give each round, and if plain decoding would have taken it as it was."""
+        fresh = Baseline()
+        return ((step, fresh.add(step)) for step in self.steps)
 
 
 def acceptance_by_position(steps: Iterable[Step]) -> list[float]:

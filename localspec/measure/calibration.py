@@ -15,7 +15,7 @@ from pathlib import Path
 from localspec.measure.costs import CostPoint
 from localspec.runtime.folders import cache_dir
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)

@@ -173,6 +173,9 @@ def _time_pass(
 ) -> float:
     context, rows = shape
     sync(sequence, text[:context], 0)
+    if rows == 1:  # as in plain decoding, where the pass before it had one row too
+        sequence.extend(text[context : context + 1], 1)
+        sequence.rewind(context)
     begun = clock()
     sequence.extend(text[context : context + rows], rows)
     seconds = clock() - begun

@@ -136,7 +136,7 @@ def test_replay_predicts_the_true_speedup_of_known_costs() -> None:
 
 
 def _rounds_with_rows_read(gamma: int, seed: int) -> tuple[list[Step], int]:
-    """Answer live; give the rounds, and the rows that the draft read after the first of the prompt."""
+    """Answer live; give the rounds, and the rows that the draft read after the prompt's first."""
     source, draft = _sources()
     read: list[int] = []
     drafter = ModelDrafter(MarkovSequence(draft, on_pass=read.append), Sampler(WHOLE))
