@@ -11,10 +11,11 @@ from localspec.core.asking import worth_drawing, worth_looking
 from localspec.core.costs import CostModel
 from localspec.core.distribution import Distribution
 from localspec.core.events import Step
-from localspec.core.exploration import Bid, Terms, length_probe, parked_probe
+from localspec.core.exploration import Bid, Terms, length_probe, parked_probe, plan_of
 from localspec.core.habits import EVEN, Habit
 from localspec.core.policy import Plan
 from localspec.core.probing import KNOWN_CREDIT, Credit, PlainPasses
+from localspec.core.resting import Rest
 from localspec.core.standing import (
     Choice,
     DrafterFacts,
@@ -76,6 +77,7 @@ class AdaptivePolicy:
         new = any(facts.name not in known for facts in drafters)
         self._credit = Credit() if new else Credit(KNOWN_CREDIT, KNOWN_CREDIT / 2)
         self._plain, self._round, self._switching = PlainPasses(), Round(), Switching()
+        self._rest = Rest()
         self._expected, self._rounds = -1, 0
         self._tokens = self._spent = 2.0
         self.price = 1.0
@@ -102,6 +104,11 @@ class AdaptivePolicy:
         cap = min(room, self.options.max_gamma)
         if not self._standings:
             return Plan()
+        if self._rest.take(cap):
+            self._round = Round(position, self._round.table, self._rest.order)
+            return self._rest.plan
+        standings = list(self._standings.values())
+        self._rest.wake(standings, changed=True)
         table = self._switching.on(self.costs.table(position))
         self._round = now = Round(position, table)
         if cap <= 0:
@@ -110,20 +117,23 @@ class AdaptivePolicy:
             now.baseline = True
             return Plan(baseline=True)
         self._rounds += 1
-        for standing in self._standings.values():
+        for standing in standings:
             self._assess(standing, cap)
         self._set_price()
-        standings = list(self._standings.values())
         order = asking_order(standings, self.price, fixed=self.options.fixed_order)
         longest = KNOWN_PROBE if self.costs.measured > FEW_ROWS else BLIND_PROBE
         terms = Terms(now.table, self.price, self.options.margin, cap, longest)
         bid = self._bid(order, terms)
-        return self._planned(order, bid, cap)
+        plan = plan_of(now, order, bid, cap)
+        if bid is None and not any(it.active for it in standings):
+            self._rest.begin(plan, now.order, cap)
+        return plan
 
     def _arrive(self, position: int) -> None:
         """Notice a new answer: the caches were just read in, and the text may be another kind."""
         if position == self._expected:
             return
+        self._rest.left = 0
         for standing in self._standings.values():
             standing.read = position
             standing.backoff.reset()
@@ -159,27 +169,6 @@ class AdaptivePolicy:
             doubts = self.costs.doubts()
             bid = length_probe(active, doubts, terms=terms, credit=self._credit)
         return bid
-
-    def _planned(self, order: list[Standing], bid: Bid | None, cap: int) -> Plan:
-        """Turn the order into a plan; a probe comes first, and a copy's may find no match.
-
-        A copy costs nothing more when it is long; a model that does not ask has paid for a pass.
-        """
-        if bid is not None:
-            rest = [it for it in order if it is not bid.standing]
-            order = [bid.standing, *(rest if bid.standing.facts.deterministic else ())]
-            self._round.forced, self._round.stake = bid.standing, bid.loss
-        self._round.order = tuple(order)
-        limits = [
-            bid.gamma
-            if bid is not None and it is bid.standing
-            else cap
-            if it.facts.deterministic or it.facts.asks
-            else it.outlook.gamma
-            for it in order
-        ]
-        names = tuple(it.facts.name for it in order)
-        return Plan(max(limits), names, limits=tuple(limits)) if order else Plan()
 
     def keep_going(self, index: int, law: Distribution) -> bool:
         """Say whether one of the next few tokens pays for what it adds."""
@@ -219,6 +208,12 @@ class AdaptivePolicy:
             return
         now = self._round
         self._learn_costs(step)
+        if self._rest.resting and not step.drafted and not now.asked:
+            self._rest.owed += 1
+            self._settle(step, 1.0)
+            self._observed(step)
+            return
+        self._rest.wake(self._standings.values(), changed=bool(step.drafted or now.asked))
         standing = self._standings.get(step.drafter)
         if standing is not None:
             standing.survival.learn(step.overlaps)
@@ -236,6 +231,9 @@ class AdaptivePolicy:
                 it.backoff.tick()
                 it.fade()
                 self._watch(it, step)
+        self._observed(step)
+
+    def _observed(self, step: Step) -> None:
         self._plain.observe(step.drafted)
         self._expected = step.position + len(step.tokens)
 
@@ -281,7 +279,7 @@ class AdaptivePolicy:
 
     def _learn_costs(self, step: Step) -> None:
         """Tell the cost model what this pass and this draft took."""
-        seconds = self._switching.seconds(step, self.costs.one_row_s(step.position))
+        seconds = self._switching.seconds(step, self.costs.one_row_s)
         self.costs.saw_pass(step.drafted + 1, step.position, seconds)
         standing = self._standings.get(step.drafter) or self._round.asker
         if standing is None:

@@ -6,8 +6,9 @@ Knows outlooks, doubts and the credit for losses. Decides nothing about the rest
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from localspec.core.policy import Plan
 from localspec.core.probing import Credit
-from localspec.core.standing import Probe, Standing
+from localspec.core.standing import Probe, Round, Standing
 from localspec.core.stopping import best_length, of_length
 
 EASY = 0.97
@@ -101,3 +102,25 @@ def length_probe(
         if best.rate > standing.rate * (1.0 + terms.margin) and credit.affords(loss):
             return Bid(standing, best.gamma, loss)
     return None
+
+
+def plan_of(now: Round, order: list[Standing], bid: Bid | None, cap: int) -> Plan:
+    """Turn the order into a plan; a probe comes first, and a copy's may find no match.
+
+    A copy costs nothing more when it is long; a model that does not ask has paid for a pass.
+    """
+    if bid is not None:
+        rest = [it for it in order if it is not bid.standing]
+        order = [bid.standing, *(rest if bid.standing.facts.deterministic else ())]
+        now.forced, now.stake = bid.standing, bid.loss
+    now.order = tuple(order)
+    limits = [
+        bid.gamma
+        if bid is not None and it is bid.standing
+        else cap
+        if it.facts.deterministic or it.facts.asks
+        else it.outlook.gamma
+        for it in order
+    ]
+    names = tuple(it.facts.name for it in order)
+    return Plan(max(limits), names, limits=tuple(limits)) if order else Plan()

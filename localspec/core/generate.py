@@ -164,7 +164,7 @@ class _Answer:
             drafter = self._drafters.get(name)
             if drafter is None:
                 continue
-            if plan.limits:
+            if plan.limits and request.limit != min(limit, plan.limits[i]):
                 request = replace(request, limit=min(limit, plan.limits[i]))
             draft = self._guarded(drafter, partial(drafter.propose, self.history.view, request))
             if draft := self._admissible(draft or NO_DRAFT, request.limit):

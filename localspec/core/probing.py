@@ -34,9 +34,9 @@ class Backoff:
         """Say whether the wait is over."""
         return self.waited >= self.wait
 
-    def tick(self) -> None:
-        """Count a round without this drafter."""
-        self.waited += 1
+    def tick(self, rounds: int = 1) -> None:
+        """Count rounds without this drafter."""
+        self.waited += rounds
 
     def used(self) -> None:
         """Count a round with it."""

@@ -103,11 +103,19 @@ class Standing:
         self._spent = ROUND_MEMORY * self._spent + cost
         self._rounds = ROUND_MEMORY * self._rounds + 1.0
 
-    def fade(self) -> None:
+    def fade(self, rounds: int = 1) -> None:
         """Trust that less with every round without this drafter."""
-        self._tokens *= ROUND_MEMORY
-        self._spent *= ROUND_MEMORY
-        self._rounds *= ROUND_MEMORY
+        if self._rounds:
+            kept = ROUND_MEMORY**rounds
+            self._tokens *= kept
+            self._spent *= kept
+            self._rounds *= kept
+
+    def pause(self, rounds: int) -> None:
+        """Count rounds in which it was neither used nor judged."""
+        self.backoff.tick(rounds)
+        self.fade(rounds)
+        self.survival.idle(rounds)
 
     @property
     def settled(self) -> bool:

@@ -162,11 +162,12 @@ class Survival:
                 self._correct(*self._looks[place], label)
         self._refresh()
 
-    def idle(self) -> None:
+    def idle(self, rounds: int = 1) -> None:
         """Grow less sure while nothing is judged."""
         if self._count > 4.0:
-            self._hits *= IDLE
-            self._count *= IDLE
+            kept = IDLE**rounds
+            self._hits *= kept
+            self._count *= kept
 
     def _count_label(self, place: int, label: float) -> None:
         self._seen_hits += label

@@ -5,7 +5,7 @@ pass. Plain decoding never pays it, a drafted round between plain ones does. Kno
 usual seconds of a one-row pass; has no clock.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from localspec.core.events import Step
@@ -31,10 +31,10 @@ class Switching:
         """Give what a plain pass after a drafted round costs more, in one-row passes."""
         return self._more - DOUBT if self._more > DOUBT else 0.0
 
-    def seconds(self, step: Step, one_s: float | None) -> float:
+    def seconds(self, step: Step, one_row_s: Callable[[int], float | None]) -> float:
         """Take a round in; give the seconds of its pass, without what a switch added.
 
-        `one_s`: seconds of a one-row pass here, None while unknown.
+        `one_row_s` gives the seconds of a one-row pass at a context, None while unknown.
         """
         seconds = step.verify_s + step.other_s
         after_draft = step.position == self._end and self._drafted > 0
@@ -42,7 +42,7 @@ class Switching:
         if not after_draft:
             return seconds
         self.share += SHARE_GAIN * ((step.drafted == 0) - self.share)
-        if step.drafted or not one_s:
+        if step.drafted or not (one_s := one_row_s(step.position)):
             return seconds
         self._more += GAIN * (min(max(seconds / one_s - 1.0, -MOST), MOST) - self._more)
         return seconds / (1.0 + self.extra)

@@ -94,7 +94,7 @@ def test_natural_pairs_put_the_next_plain_passes_off() -> None:
 def test_what_a_switch_costs_is_learned_and_charged_to_the_drafted_round() -> None:
     switching = Switching()
     steps = _steps([0, 0, *(1, 0, 0) * 60])
-    seconds = [switching.seconds(step, ONE_S) for step in steps]
+    seconds = [switching.seconds(step, lambda _context: ONE_S) for step in steps]
     assert seconds[:4] == [REBUILT_S, ONE_S, TWO_S, REBUILT_S]
     assert seconds[-2:] == pytest.approx([ONE_S, ONE_S], rel=0.03)
     assert switching.extra == pytest.approx(0.19, abs=0.02)
@@ -109,6 +109,6 @@ def test_nothing_is_charged_where_switching_costs_nothing_or_never_happens() -> 
     assert Switching().on(table) is table
     busy = Switching()
     for step in _steps([0, *(1, 0) * 30, *(1,) * 200]):
-        busy.seconds(step, ONE_S)
+        busy.seconds(step, lambda _context: ONE_S)
     assert busy.extra > 0.1
     assert busy.on(table) is table
