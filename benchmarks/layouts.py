@@ -33,15 +33,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     asked = parser.parse_args()
     pure = [ensure_layout(path, PURE_Q4_0, print) for path in (asked.target, asked.draft)]
-    rows = {
-        "as it is": _measured(PairFiles(asked.target, asked.draft), asked.kinds, asked.runs),
-        "pure Q4_0": _measured(PairFiles(*pure), asked.kinds, asked.runs),
-    }
+    files = {"as it is": PairFiles(asked.target, asked.draft), "pure Q4_0": PairFiles(*pure)}
     print(f"| layout | plain tok/s | {' | '.join(f'γ {gamma}' for gamma in GAMMAS)} | verdict |")
     print("|---" * (len(GAMMAS) + 3) + "|")
-    for name, found in rows.items():
+    for name, pair in files.items():
+        found = _measured(pair, asked.kinds, asked.runs)
         cells = " | ".join(_cell(arm) for arm in found.arms)
-        print(f"| {name} | {found.plain_tps or 0:.1f} | {cells} | {found.word} |")
+        print(f"| {name} | {found.plain_tps or 0:.1f} | {cells} | {found.word} |", flush=True)
 
 
 def _measured(files: PairFiles, kinds: str, runs: int) -> KindFound:
@@ -51,7 +49,12 @@ def _measured(files: PairFiles, kinds: str, runs: int) -> KindFound:
     with open_runtime(settings, print) as runtime:
         wanted = Asked(builtin(kinds.split(",")), GAMMAS, (MODEL,), runs=runs, notify=print)
         ready = prepare(runtime, wanted)
-        tools = Tools(perf_counter, meter=SystemMeter(perf_counter), costs=ready.costs)
+        tools = Tools(
+            perf_counter,
+            meter=SystemMeter(perf_counter),
+            costs=ready.costs,
+            costs_again=ready.costs_again,
+        )
         result = run_bench(ready.design, ready.runner, tools)
     print(*result.warnings, sep="\n")
     return findings_of(result).overall[0]

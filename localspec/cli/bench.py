@@ -141,6 +141,7 @@ def measure(runtime: Runtime, request: Request, output: Output) -> BenchDocument
             warmup=request.warmup,
             progress=line,
             saved=saved,
+            costs_again=prepared.costs_again,
         )
         result = run_bench(prepared.design, prepared.runner, tools)
         if request.streams and result.stopped != "interrupted":

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from localspec.measure import noise
 from localspec.measure.arms import Arm, Design, Slot
-from localspec.measure.costs import Clock, Costs
+from localspec.measure.costs import Clock, Costs, averaged
 from localspec.measure.intervals import ratio
 from localspec.measure.oddities import oddities
 from localspec.measure.result import BenchResult, Difference
@@ -36,7 +36,11 @@ class Progress:
 
 @dataclass(frozen=True)
 class Tools:
-    """What a bench works with, and whom it tells. `max_s` None sets no limit."""
+    """What a bench works with, and whom it tells. `max_s` None sets no limit.
+
+    `costs_again` measures the costs once more after the answers: a prediction goes by both, as a
+    machine that drifts was between them.
+    """
 
     clock: Clock
     meter: noise.Meter | None = None
@@ -46,6 +50,7 @@ class Tools:
     early_stop: bool = True
     progress: Callable[[Progress], None] | None = None
     saved: Callable[[BenchResult], None] | None = None
+    costs_again: Callable[[], Costs] | None = None
 
 
 class _TimeUp(Exception):
@@ -63,6 +68,7 @@ def run_bench(design: Design, runner: Runner, tools: Tools) -> BenchResult:
                 bench.stopped = "settled"
                 break
             bench.save()
+        bench.measure_costs_again()
         bench.complete = True
     except _TimeUp:
         bench.stopped = "time"
@@ -82,6 +88,7 @@ class _Bench:
         self.probes: list[float] = []
         self.clocks: list[float] = []
         self.complete, self.stopped = False, ""
+        self.costs = tools.costs
         self._began = tools.clock()
 
     def save(self) -> BenchResult:
@@ -116,6 +123,12 @@ class _Bench:
                 self._compare(self.samples[begun:])
         self._repeat_outliers(number)
         self._look()
+
+    def measure_costs_again(self) -> None:
+        """Let the costs after the answers count as much as those before them."""
+        if self.tools.costs_again is not None and self.costs is not None:
+            self._check_time()
+            self.costs = averaged(self.costs, self.tools.costs_again())
 
     def _look(self) -> None:
         """Note what a plain pass takes now, and the processors' clock."""
@@ -227,7 +240,7 @@ class _Bench:
             self.design,
             self._flagged(),
             replaced=tuple(self.replaced),
-            costs=self.tools.costs,
+            costs=self.costs,
             differences=tuple(self.differences),
             probes=tuple(self.probes),
             warnings=tuple(oddities(self.replaced, self.probes, self.clocks)),

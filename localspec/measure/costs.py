@@ -102,6 +102,30 @@ class Costs:
         return core_costs.CostSeed(tuple(passes), drafts)
 
 
+def averaged(before: Costs, after: Costs) -> Costs:
+    """Put two calibrations of one pair together: a machine that drifts was between them.
+
+    What only the first one has stays as it was.
+    """
+    drafts = {name: _means(own, after.drafts.get(name, ())) for name, own in before.drafts.items()}
+    return replace(before, target=_means(before.target, after.target), drafts=drafts)
+
+
+def _means(before: Sequence[CostPoint], after: Sequence[CostPoint]) -> tuple[CostPoint, ...]:
+    later = {(point.rows, point.context, point.unread): point for point in after}
+    return tuple(
+        replace(
+            point,
+            median_s=(point.median_s + other.median_s) / 2,
+            iqr_s=max(point.iqr_s, other.iqr_s, abs(point.median_s - other.median_s)),
+            samples=point.samples + other.samples,
+        )
+        if (other := later.get((point.rows, point.context, point.unread)))
+        else point
+        for point in before
+    )
+
+
 def _between(points: Sequence[CostPoint], rows: int, context: float) -> float:
     by_context: dict[int, dict[int, float]] = {}
     for point in points:

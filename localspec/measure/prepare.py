@@ -57,6 +57,11 @@ class Prepared:
     runner: LiveRunner
     costs: Costs
     screens: tuple[Screened, ...] = ()
+    gammas: tuple[int, ...] = ()
+
+    def costs_again(self) -> Costs:
+        """Measure what passes and drafts cost once more, in fewer repeats."""
+        return survey(self.runner.runtime, self.gammas, repeats=REPEATS // 2).costs
 
 
 def prepare(runtime: Runtime, asked: Asked) -> Prepared:
@@ -80,7 +85,7 @@ def prepare(runtime: Runtime, asked: Asked) -> Prepared:
         verify=asked.verify,
         coupled=runtime.settings.rule is RuleName.COUPLED,
     )
-    return Prepared(design, runner, costs, screens)
+    return Prepared(design, runner, costs, screens, asked.gammas)
 
 
 def check_sizes(runtime: Runtime) -> None:

@@ -11,6 +11,7 @@ from localspec.measure.costs import (
     CostPoint,
     Costs,
     Survey,
+    averaged,
     measure_draft,
     measure_passes,
 )
@@ -107,3 +108,15 @@ def test_a_calibration_seeds_the_adaptive_policy() -> None:
     assert model.one_row_s(0) == pytest.approx(10.0)
     assert model.table(0)[1] == pytest.approx(1.6)
     assert model.draft_ratio("model") == pytest.approx(0.225)
+
+
+def test_costs_before_and_after_count_alike() -> None:
+    before = _costs()
+    late = CostPoint(1, 0, 4.0, 0.0, unread=1)
+    after = Costs((CostPoint(1, 0, 14.0, 0.5, 3),), {"model": (CostPoint(1, 0, 5.0, 0.0), late)})
+    both = averaged(before, after)
+    assert both.pass_s(1, 0) == pytest.approx(12.0)
+    assert both.pass_s(2, 0) == pytest.approx(16.0)
+    assert both.draft_s("model", 1, 0) == pytest.approx(4.0)
+    assert both.unread_s("model", 0) == 0.0
+    assert (both.target[0].samples, both.target[0].iqr_s) == (10, pytest.approx(4.0))
