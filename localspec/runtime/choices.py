@@ -20,7 +20,7 @@ from localspec.errors import LocalspecError, NotHere
 from localspec.runtime.folders import short_name, state_dir
 from localspec.runtime.layout_records import recipe_of
 from localspec.runtime.layouts import Notify, ensure_layout, recipe_words
-from localspec.runtime.settings import MODEL, READY, PairFiles
+from localspec.runtime.settings import LAYERSKIP, MODEL, READY, PairFiles, with_draft
 
 VERSION = 1
 
@@ -115,23 +115,23 @@ def _choice(record: Mapping[str, Any]) -> Choice:
         always=record["always"] is True,
     )
     counted = gamma is None or (type(gamma) is int and 1 <= gamma <= MAX_GAMMA)
-    usable = choice.drafter in READY and (choice.draft is not None or choice.drafter != MODEL)
+    file_needed = choice.drafter in (MODEL, LAYERSKIP)
+    usable = choice.drafter in READY and (choice.draft is not None or not file_needed)
     if not (counted and usable and isfinite(choice.speedup) and isfinite(choice.kl_mean)):
         raise ValueError(f"no choice: {choice}")
     return choice
 
 
 def chosen_files(given: PairFiles, choice: Choice, notify: Notify) -> PairFiles:
-    """Give a choice's files, made first if they are gone.
+    """Give a choice's files, made first if they are gone; the pair's heads go with any target.
 
     Raises: LocalspecError when a file cannot be made, or is not there any more.
     """
-    return PairFiles(
-        _made(choice.target, notify),
-        _made(choice.draft, notify) if choice.draft else None,
-        given.name,
-        derived=True,
-    )
+    target = _made(choice.target, notify)
+    files = PairFiles(target, name=given.name, derived=True, heads=given.heads)
+    if choice.draft is None:
+        return files
+    return with_draft(files, choice.drafter, _made(choice.draft, notify))
 
 
 def _made(chosen: ChosenFile, notify: Notify) -> Path:
@@ -155,10 +155,17 @@ def _path(given: PairFiles) -> Path:
 
 
 def _names(given: PairFiles) -> list[str]:
-    return [str(path.resolve()) for path in (given.target, given.draft) if path]
+    return [str(path.resolve()) for path in _paths(given)]
+
+
+def _paths(given: PairFiles) -> list[Path]:
+    heads = (path for _, path in given.heads)
+    return [path for path in (given.target, given.draft, *heads) if path]
 
 
 def _identity(given: PairFiles) -> list[list[str | int]]:
     """Say which files these are, and in which state."""
-    files = [path for path in (given.target, given.draft) if path]
-    return [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in files]
+    return [
+        [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns]
+        for path in _paths(given)
+    ]
