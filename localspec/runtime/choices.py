@@ -1,7 +1,7 @@
 """What a tune chose for a pair, kept so that later runs can use it.
 
 Knows small JSON files, one for each pair of given files. A choice names files by what they are
-made from, so a layout that is gone is made anew; one whose given files changed is no choice.
+made from, so a layout that is gone is made anew; one whose given files or engine changed is none.
 """
 
 import hashlib
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from localspec.core.theory import MAX_GAMMA
+from localspec.engine.library import engine_build
 from localspec.engine.quantise import Recipe
 from localspec.errors import LocalspecError, NotHere
 from localspec.runtime.folders import short_name, state_dir
@@ -69,7 +70,8 @@ def save_choice(given: PairFiles, choice: Choice) -> Path:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        record = {"version": VERSION, "given": _identity(given), **asdict(choice)}
+        made_for = {"version": VERSION, "engine": engine_build(), "given": _identity(given)}
+        record = {**made_for, **asdict(choice)}
         part.write_text(json.dumps(record, indent=1), encoding="utf-8")
         part.replace(path)
     except OSError as failure:
@@ -89,10 +91,12 @@ def drop_choice(given: PairFiles) -> None:
 
 
 def load_choice(given: PairFiles) -> Choice | None:
-    """Give what was chosen for these files; None when nothing was, or they have changed."""
+    """Give what was chosen for these files with this build of the engine; None without it."""
     try:
         record = json.loads(_path(given).read_text(encoding="utf-8"))
-        if record["version"] != VERSION or record["given"] != _identity(given):
+        if record["version"] != VERSION or record["engine"] != engine_build():
+            return None
+        if record["given"] != _identity(given):
             return None
         return _choice(record)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
