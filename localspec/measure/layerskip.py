@@ -40,13 +40,14 @@ class Search:
     """How to search. `halves`: single attentions and feed-forwards too, where a file can say so.
 
     `memo` keeps scores from one search to the next; `enough` ends it early. `threads`: of scoring
-    alone; one waits for nobody where other programs are busy. `answers`: how many of them a score
-    reads.
+    alone; one waits for nobody where other programs are busy. `answers`, `read`: how many of them a
+    score reads, and how many tokens of each one's prompt.
     """
 
     halves: bool = True
     finalists: int = 3
     answers: int = MOST_ANSWERS
+    read: int = READ
     threads: int | None = None
     enough: Callable[[], bool] = field(default=lambda: False, repr=False)
     memo: Memo = field(default_factory=dict, repr=False)
@@ -113,7 +114,7 @@ def scored(bench: Bench, asked: Search) -> list[Point]:
     reason = refusal(source)
     if reason:
         raise PairRefused(f"no draft can be made of {source.name}: {reason}")
-    told = [_shortened(each) for each in bench.stored.transcripts[: asked.answers]]
+    told = [_shortened(each, asked.read) for each in bench.stored.transcripts[: asked.answers]]
     with reading(bench, told, threads=asked.threads) as score:
         rules = _rules(source, asked, score)
         cuts = eliminate(rules)
@@ -202,9 +203,9 @@ def _joined(parts: Sequence[Sequence[Distribution]]) -> list[Distribution]:
     return [law for part in parts for law in part]
 
 
-def _shortened(told: Transcript) -> Transcript:
+def _shortened(told: Transcript, read: int) -> Transcript:
     """Keep the end of a long prompt: a score is asked for often."""
-    return replace(told, prompt=told.prompt[-READ:])
+    return replace(told, prompt=told.prompt[-read:])
 
 
 def _points(bench: Bench, cuts: Sequence[Cut[Part]]) -> list[Point]:

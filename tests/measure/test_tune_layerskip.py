@@ -106,6 +106,7 @@ def test_the_likeliest_drafts_that_differ_in_what_they_leave_out_are_made(script
     assert [each.layout.bytes for each in found if each.layout] == [77, 77]
     assert not script.notes
     assert not script.asked[0].halves
+    assert script.asked[0].read == layerskip.READ
 
 
 def test_a_draft_as_it_is_stored_keeps_its_tensors(script: Script) -> None:
@@ -131,7 +132,7 @@ def test_without_time_for_one_answer_nothing_is_searched_and_that_is_said(script
 
 
 def test_a_search_that_its_time_stopped_says_so_and_gives_what_it_found(script: Script) -> None:
-    script.search_s = 0.6 * 3 * SEARCH_S
+    script.search_s = 0.8 * 3 * SEARCH_S
     found = list(layerskip_guessers(script.ground(3 * SEARCH_S)))
     assert len(found) == 1
     assert "stopped by its time" in script.notes[0]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from localspec.measure.check import Bench
 from localspec.measure.costs import Costs
-from localspec.measure.layerskip import MOST_ANSWERS, READ, Point, Search, likeliest, scored
+from localspec.measure.layerskip import MOST_ANSWERS, Point, Search, likeliest, scored
 from localspec.measure.replay import Transcript
 from localspec.measure.tune.candidates import Deadline, Ground, Guesser, Layout
 from localspec.measure.tune.guessers import guesser_of_file
@@ -21,11 +21,13 @@ from localspec.pairs.header import read_header
 from localspec.runtime.layerskip import recipe_of, refusal
 from localspec.runtime.settings import LAYERSKIP
 
-SHARE = 0.5
+SHARE = 0.6
 """Of the time for drafts; writing the best files, timing and replaying them takes the rest."""
 MADE = 2
-SCORES = 2.0
-"""About how many times a block is scored in a search that comes to its end."""
+SCORES = 1.5
+"""Times that a block is scored, about, in a search that finds its first steps."""
+READ = 24
+"""Tokens of a prompt: what a block adds is asked of the answer."""
 ABOUT = "layer skipping"
 
 
@@ -60,10 +62,15 @@ def _searched(ground: Ground, target: Path) -> list[Point]:
     ground.say(f"{ABOUT}: asking which blocks {target.name} can do without")
     bench = Bench(ground.runtime, ground.costs, ground.stored, ground.plan, ground.temperature)
     watch = _Watch(searching)
-    points = scored(
-        bench,
-        Search(halves=False, finalists=1, answers=answers, enough=watch.is_over, notify=ground.say),
+    asked = Search(
+        halves=False,
+        finalists=1,
+        answers=answers,
+        read=READ,
+        enough=watch.is_over,
+        notify=ground.say,
     )
+    points = scored(bench, asked)
     if watch.rang:
         ground.note(f"{ABOUT}: the search was stopped by its time; a longer --max-time ends it")
     return points

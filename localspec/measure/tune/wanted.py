@@ -77,4 +77,4 @@ def _reason(name: str, settings: RunSettings, wanted: Wanted) -> str:
         return "no prediction layers" if name == MTP else "no such head"
     if wanted.drafters and name not in wanted.drafters:
         return "not asked for"
-    return "not reached, or not usable"
+    return "no time for it, or of no use: see the notes"
