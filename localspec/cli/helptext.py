@@ -147,8 +147,8 @@ TUNE = """Find the fastest arrangement of files on this machine, and say what it
 The storage layout of the weights decides what a pass over several rows costs. Layouts of target and
 draft are timed on samples, every drafter (model, lookup, the pair's heads) is replayed on plain
 answers, and the best are written and measured in turn with the given files. --layerskip also looks
-for blocks that the target can do without, to draft for itself. Nothing is replaced: the choice is used when asked for, with
---tuned, or after --save. Exit code 3 when nothing surely pays.
+for blocks that the target can do without, to draft for itself. Nothing is replaced: the choice is
+used when asked for, with --tuned, or after --save. Exit code 3 when nothing surely pays.
 
 \b
 Examples:
