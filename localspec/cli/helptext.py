@@ -145,15 +145,17 @@ Examples:
 TUNE = """Find the fastest arrangement of files on this machine, and say what it costs in quality.
 
 The storage layout of the weights decides what a pass over several rows costs. Layouts of target and
-draft are timed on samples, every drafter is replayed on plain answers, and the best are written and
-measured in turn with the given files. Nothing is replaced: the choice is used when asked for, with
---tuned, or after --save. Exit code 3 when nothing surely pays.
+draft are timed on samples, every drafter (model, lookup, the pair's heads) is replayed on plain
+answers, and the best are written and measured in turn with the given files. --layerskip also looks
+for blocks that the target can do without, to draft for itself. Nothing is replaced: the choice is
+used when asked for, with --tuned, or after --save. Exit code 3 when nothing surely pays.
 
 \b
 Examples:
   localspec tune demo
   localspec tune qwen2.5-coder-1.5b --text main.py --save
   localspec tune --target big.gguf --draft small.gguf --max-time 20m
+  localspec tune --target big.gguf --layerskip --max-time 20m
   localspec chat demo --tuned
 """
 

@@ -27,21 +27,34 @@ from localspec.measure.identity import machine_identity
 from localspec.measure.noise import SystemMeter
 from localspec.measure.prepare import Asked, check_sizes, kinds_of
 from localspec.measure.tune.candidates import Layout
+from localspec.measure.tune.layerskip import layerskip_guessers
 from localspec.measure.tune.result import Tried, Tuned
-from localspec.measure.tune.tune import MOST_KL, Told, Wanted, tune
+from localspec.measure.tune.tune import tune
+from localspec.measure.tune.wanted import MOST_KL, Told, Wanted
 from localspec.pairs.catalogue import Pair
 from localspec.pairs.resolve import find_model
 from localspec.report.tune import TuneFacts, tune_document
 from localspec.report.write import to_json
 from localspec.runtime.choices import Choice, ChosenFile, save_choice
+from localspec.runtime.loading import carries_prediction_layers
 from localspec.runtime.pair import Runtime
-from localspec.runtime.settings import AUTO, LOOKUP, MODEL, NONE, PairFiles, RunSettings
+from localspec.runtime.settings import (
+    AUTO,
+    HEADS,
+    LAYERSKIP,
+    LOOKUP,
+    MODEL,
+    MTP,
+    NONE,
+    PairFiles,
+    RunSettings,
+)
 from localspec.ui.terminal import open_terminal
 from localspec.ui.tune import tune_lines
 from localspec.ui.tune_progress import TuneLine
 
 NO = 3
-TRIED = (AUTO, MODEL, LOOKUP, NONE)
+TRIED = (AUTO, MODEL, LOOKUP, *HEADS, NONE)
 
 
 @dataclass(frozen=True)
@@ -52,6 +65,7 @@ class _Asked:
     max_kl: float
     save: bool
     drafters: tuple[str, ...]
+    layerskip: bool
     began: float
 
 
@@ -96,7 +110,12 @@ def _asked(model: ModelOptions, options: TuneOptions) -> _Asked:
     if model.tuned:
         raise OptionError("tune starts from the files as they are given", "leave --tuned out")
     if model.head and not model.plain:
-        raise OptionError("tune does not try heads", "leave --head out; localspec bench tries them")
+        raise OptionError(
+            "tune tries the heads of the pair, not one that --head names",
+            "leave --head out; localspec bench tries it",
+        )
+    if options.layerskip and model.plain:
+        raise OptionError("--layerskip looks for a draft, --plain wants none", "leave one out")
     texts = BenchOptions(suite=options.suite, text=options.text, max_time=options.max_time)
     request = read_request(texts, temperature=model.temp)
     most = number("--max-kl", options.max_kl, low=0, high=100)
@@ -104,19 +123,23 @@ def _asked(model: ModelOptions, options: TuneOptions) -> _Asked:
     drafters = tuple(map(str.strip, named.split(","))) if named and named != AUTO else ()
     other = [name for name in drafters if name not in TRIED]
     if other:
+        more = "tune --layerskip searches it" if other[0] == LAYERSKIP else (
+            f"localspec bench --drafters {other[0]} measures it")  # fmt: skip
         raise OptionError(
-            f"tune tries {MODEL} and {LOOKUP}, not {other[0]}",
-            f"leave it out; localspec bench --drafters {other[0]} measures it",
+            f"tune tries {', '.join(TRIED[1:-1])}, not {other[0]}", f"leave it out; {more}"
         )
+    if options.layerskip and drafters:
+        drafters = (*drafters, LAYERSKIP)
     kl = MOST_KL if most is None else most
-    return _Asked(request, kl, options.save, drafters, perf_counter())
+    return _Asked(request, kl, options.save, drafters, options.layerskip, perf_counter())
 
 
 def _settings(settings: RunSettings) -> RunSettings:
     """Give settings that load the draft, with room for the largest gamma."""
     most = min(MAX_GAMMA, settings.strict_rows - 1) if settings.strict else MAX_GAMMA
     model = settings.files.draft is not None and set(settings.drafters) & {AUTO, MODEL}
-    return replace(settings, drafters=(MODEL if model else LOOKUP,), gamma=most)
+    own = (MTP,) if carries_prediction_layers(settings.files.target) else ()
+    return replace(settings, drafters=(MODEL if model else LOOKUP, *own), gamma=most)
 
 
 def _wanted(
@@ -130,6 +153,7 @@ def _wanted(
         max(request.max_s - (perf_counter() - asked.began), 1.0),
         asked.max_kl,
         published=published,
+        sources=(layerskip_guessers,) if asked.layerskip else (),
         drafters=asked.drafters,
         told=Told(line.say, line.done, line.progress),
         meter=SystemMeter(perf_counter),
@@ -170,6 +194,7 @@ def _echo(runtime: Runtime, asked: _Asked) -> dict[str, OptionValue]:
         "suite": [texts.name for texts in request.texts],
         "max_time_s": request.max_s,
         "max_kl": asked.max_kl,
+        "layerskip": asked.layerskip,
         "save": asked.save,
         "temps": [f"{value:g}" for value in request.temperatures],
     }

@@ -41,6 +41,15 @@ class TuneOptions:
             "nats a token, 0.05.",
         ),
     ] = None
+    layerskip: Annotated[
+        bool,
+        flag(
+            "--layerskip",
+            group=SEARCH,
+            help="Also look for blocks that the target can do without, and try what is left as "
+            "its draft; it seldom pays.",
+        ),
+    ] = False
     save: Annotated[
         bool,
         flag(

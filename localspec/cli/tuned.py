@@ -10,7 +10,7 @@ from localspec.cli.options import ModelOptions
 from localspec.cli.pairfiles import Chosen
 from localspec.errors import NotHere
 from localspec.runtime.choices import Choice, chosen_files, load_choice
-from localspec.runtime.settings import NONE
+from localspec.runtime.settings import LAYERSKIP, NONE
 
 
 def with_tuned(
@@ -33,7 +33,10 @@ def with_tuned(
         return model, chosen
     notes.say(told(choice))
     files = chosen_files(chosen.files, choice, notes.say)
-    return _with_drafter(model, choice), replace(chosen, files=files)
+    model = _with_drafter(model, choice)
+    if LAYERSKIP not in (model.drafter or ""):
+        files = replace(files, skipped=None)
+    return model, replace(chosen, files=files)
 
 
 def _with_drafter(model: ModelOptions, choice: Choice) -> ModelOptions:

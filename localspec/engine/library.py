@@ -5,8 +5,9 @@ Knows how llama_cpp is imported and which functions this build exports. Knows no
 
 import ctypes
 import functools
+import hashlib
 import os
-from importlib import metadata
+from importlib import metadata, util
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,28 @@ def engine_version() -> str:
         return metadata.version("llama-cpp-python")
     except metadata.PackageNotFoundError:
         return "none"
+
+
+def engine_build() -> str:
+    """Tell the installed build from others, of the same version too, without loading it.
+
+    A build with other processor features or backends has other costs and rounds otherwise; its
+    libraries differ in size or in the time they were written.
+    """
+    facts = [(each.name, each.stat().st_size, each.stat().st_mtime_ns) for each in _files()]
+    digest = hashlib.sha256(repr(facts).encode()).hexdigest()[:8]
+    return f"{engine_version()}-{digest}"
+
+
+def _files() -> list[Path]:
+    """List the engine's own libraries."""
+    folder = os.environ.get("LLAMA_CPP_LIB_PATH")
+    if folder is None:
+        found = util.find_spec("llama_cpp")
+        if found is None or found.origin is None:
+            return []
+        folder = str(Path(found.origin).parent / "lib")
+    return sorted(each for each in Path(folder).glob("*") if each.is_file())
 
 
 def has(name: str) -> bool:

@@ -40,11 +40,14 @@ class Search:
     """How to search. `halves`: single attentions and feed-forwards too, where a file can say so.
 
     `memo` keeps scores from one search to the next; `enough` ends it early. `threads`: of scoring
-    alone; one waits for nobody where other programs are busy.
+    alone; one waits for nobody where other programs are busy. `answers`, `read`: how many of them a
+    score reads, and how many tokens of each one's prompt.
     """
 
     halves: bool = True
     finalists: int = 3
+    answers: int = MOST_ANSWERS
+    read: int = READ
     threads: int | None = None
     enough: Callable[[], bool] = field(default=lambda: False, repr=False)
     memo: Memo = field(default_factory=dict, repr=False)
@@ -95,21 +98,31 @@ def search(bench: Bench, asked: Search) -> Found:
 
     Raises: PairRefused for a target that cannot be pruned.
     """
+    points = scored(bench, asked)
+    measured = {
+        point.choice: _measured(bench, point, asked) for point in likeliest(points, asked.finalists)
+    }
+    return Found(tuple(measured.get(point.choice, point) for point in points), len(asked.memo))
+
+
+def scored(bench: Bench, asked: Search) -> list[Point]:
+    """Find what the target can do without, and predict it from overlap and bytes; make no file.
+
+    Raises: PairRefused for a target that cannot be pruned.
+    """
     source = bench.runtime.settings.files.target
     reason = refusal(source)
     if reason:
         raise PairRefused(f"no draft can be made of {source.name}: {reason}")
-    told = [_shortened(each) for each in bench.stored.transcripts[:MOST_ANSWERS]]
+    told = [_shortened(each, asked.read) for each in bench.stored.transcripts[: asked.answers]]
     with reading(bench, told, threads=asked.threads) as score:
         rules = _rules(source, asked, score)
         cuts = eliminate(rules)
         asked.notify(f"{len(asked.memo)} ways to leave something out were scored")
         points = _points(bench, [Cut(frozenset(), 1.0, 0), *cuts])
-        swaps = [_swapped(rules, point) for point in _likeliest(points, asked.finalists)]
+        swaps = [_swapped(rules, point) for point in likeliest(points, asked.finalists)]
         points += _points(bench, [cut for cut in swaps if cut not in cuts and cut.parts])
-    likeliest = _likeliest(points, asked.finalists)
-    measured = {point.choice: _measured(bench, point, asked) for point in likeliest}
-    return Found(tuple(measured.get(point.choice, point) for point in points), len(asked.memo))
+    return points
 
 
 def _rules(source: Path, asked: Search, score: Callable[[Part], float]) -> Rules[Part]:
@@ -190,9 +203,9 @@ def _joined(parts: Sequence[Sequence[Distribution]]) -> list[Distribution]:
     return [law for part in parts for law in part]
 
 
-def _shortened(told: Transcript) -> Transcript:
+def _shortened(told: Transcript, read: int) -> Transcript:
     """Keep the end of a long prompt: a score is asked for often."""
-    return replace(told, prompt=told.prompt[-READ:])
+    return replace(told, prompt=told.prompt[-read:])
 
 
 def _points(bench: Bench, cuts: Sequence[Cut[Part]]) -> list[Point]:
@@ -223,7 +236,8 @@ def _sound(halves: frozenset[Half]) -> bool:
     return Half(first, ATTENTION) not in halves
 
 
-def _likeliest(points: Sequence[Point], count: int) -> list[Point]:
+def likeliest(points: Sequence[Point], count: int) -> list[Point]:
+    """Give so many points, the fastest by their prediction first."""
     return sorted(points, key=lambda point: -point.predicted.speedup)[:count]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from localspec.core.tokens import Tokens
 from localspec.engine import Context
+from localspec.engine.library import engine_build
 from localspec.measure import calibration
 from localspec.measure.costs import (
     CONTEXTS,
@@ -127,6 +128,7 @@ def _key(context: Context, what: str) -> str:
         "context": repr(context.options),
         "gpu": context.model.size_bytes,
         "threads": context.threads,
+        "engine": engine_build(),
     }
     return key_of(machine_identity(), identify(context.model.path), options, what)
 

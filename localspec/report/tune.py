@@ -17,6 +17,7 @@ from localspec.report.tune_documents import (
     TuneDocument,
     TuneGiven,
     TuneLayout,
+    TuneLeftOut,
     TuneQuality,
 )
 from localspec.runtime.settings import NONE, PairFiles
@@ -49,6 +50,8 @@ def tune_document(facts: TuneFacts, tuned: Tuned) -> TuneDocument:
         best=_best(tuned.best),
         verdict=sentence(tuned),
         saved=str(facts.saved) if facts.saved else None,
+        drafters=list(tuned.drafters),
+        left_out=[TuneLeftOut(drafter=e.drafter, reason=e.reason) for e in tuned.left_out],
         notes=list(tuned.notes),
         warnings=list(tuned.warnings),
         complete=not tuned.stopped,
@@ -92,7 +95,8 @@ def _draft(tried: Tried) -> TuneLayout | None:
     arrangement = tried.arrangement
     if arrangement.draft is None or arrangement.drafter == NONE:
         return None
-    return _layout(arrangement.draft, tried.files.draft if tried.files else None)
+    files = tried.files
+    return _layout(arrangement.draft, files.draft or files.skipped if files else None)
 
 
 def _layout(layout: Layout, path: Path | None) -> TuneLayout:

@@ -73,6 +73,13 @@ class TuneBest(Shape):
     quality: TuneQuality | None
 
 
+class TuneLeftOut(Shape):
+    """A drafter that was not tried."""
+
+    drafter: str
+    reason: str
+
+
 class TuneDocument(Shape):
     """The fastest arrangement of files here; `best` is null when none surely pays."""
 
@@ -87,6 +94,8 @@ class TuneDocument(Shape):
     best: TuneBest | None
     verdict: str
     saved: str | None
+    drafters: list[str]
+    left_out: list[TuneLeftOut]
     notes: list[str]
     warnings: list[str]
     complete: bool

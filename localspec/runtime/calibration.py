@@ -20,7 +20,7 @@ import numpy as np
 
 from localspec.core.cost_curve import CostPoint, CostSeed
 from localspec.core.tokens import TokenSequence, sync
-from localspec.engine.library import engine_version, waiting_policy
+from localspec.engine.library import engine_build, waiting_policy
 from localspec.runtime.folders import cache_dir, short_name
 from localspec.runtime.loading import Loaded
 from localspec.runtime.threading import choose
@@ -165,7 +165,7 @@ def kept_path(loaded: Loaded) -> Path:
         platform.node(),
         platform.processor(),
         os.cpu_count(),
-        engine_version(),
+        engine_build(),
         files,
     ]
     facts.append([repr(context.options) for context in contexts])

@@ -1,7 +1,7 @@
 """What a tune chose for a pair, kept so that later runs can use it.
 
 Knows small JSON files, one for each pair of given files. A choice names files by what they are
-made from, so a layout that is gone is made anew; one whose given files changed is no choice.
+made from, so a layout that is gone is made anew; one whose given files or engine changed is none.
 """
 
 import hashlib
@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from localspec.core.theory import MAX_GAMMA
+from localspec.engine.library import engine_build
 from localspec.engine.quantise import Recipe
 from localspec.errors import LocalspecError, NotHere
 from localspec.runtime.folders import short_name, state_dir
 from localspec.runtime.layout_records import recipe_of
 from localspec.runtime.layouts import Notify, ensure_layout, recipe_words
-from localspec.runtime.settings import MODEL, READY, PairFiles
+from localspec.runtime.settings import LAYERSKIP, MODEL, READY, PairFiles, with_draft
 
 VERSION = 1
 
@@ -69,7 +70,8 @@ def save_choice(given: PairFiles, choice: Choice) -> Path:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        record = {"version": VERSION, "given": _identity(given), **asdict(choice)}
+        made_for = {"version": VERSION, "engine": engine_build(), "given": _identity(given)}
+        record = {**made_for, **asdict(choice)}
         part.write_text(json.dumps(record, indent=1), encoding="utf-8")
         part.replace(path)
     except OSError as failure:
@@ -89,10 +91,12 @@ def drop_choice(given: PairFiles) -> None:
 
 
 def load_choice(given: PairFiles) -> Choice | None:
-    """Give what was chosen for these files; None when nothing was, or they have changed."""
+    """Give what was chosen for these files with this build of the engine; None without it."""
     try:
         record = json.loads(_path(given).read_text(encoding="utf-8"))
-        if record["version"] != VERSION or record["given"] != _identity(given):
+        if record["version"] != VERSION or record["engine"] != engine_build():
+            return None
+        if record["given"] != _identity(given):
             return None
         return _choice(record)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -115,23 +119,23 @@ def _choice(record: Mapping[str, Any]) -> Choice:
         always=record["always"] is True,
     )
     counted = gamma is None or (type(gamma) is int and 1 <= gamma <= MAX_GAMMA)
-    usable = choice.drafter in READY and (choice.draft is not None or choice.drafter != MODEL)
+    file_needed = choice.drafter in (MODEL, LAYERSKIP)
+    usable = choice.drafter in READY and (choice.draft is not None or not file_needed)
     if not (counted and usable and isfinite(choice.speedup) and isfinite(choice.kl_mean)):
         raise ValueError(f"no choice: {choice}")
     return choice
 
 
 def chosen_files(given: PairFiles, choice: Choice, notify: Notify) -> PairFiles:
-    """Give a choice's files, made first if they are gone.
+    """Give a choice's files, made first if they are gone; the pair's heads go with any target.
 
     Raises: LocalspecError when a file cannot be made, or is not there any more.
     """
-    return PairFiles(
-        _made(choice.target, notify),
-        _made(choice.draft, notify) if choice.draft else None,
-        given.name,
-        derived=True,
-    )
+    target = _made(choice.target, notify)
+    files = PairFiles(target, name=given.name, derived=True, heads=given.heads)
+    if choice.draft is None:
+        return files
+    return with_draft(files, choice.drafter, _made(choice.draft, notify))
 
 
 def _made(chosen: ChosenFile, notify: Notify) -> Path:
@@ -155,10 +159,17 @@ def _path(given: PairFiles) -> Path:
 
 
 def _names(given: PairFiles) -> list[str]:
-    return [str(path.resolve()) for path in (given.target, given.draft) if path]
+    return [str(path.resolve()) for path in _paths(given)]
+
+
+def _paths(given: PairFiles) -> list[Path]:
+    heads = (path for _, path in given.heads)
+    return [path for path in (given.target, given.draft, *heads) if path]
 
 
 def _identity(given: PairFiles) -> list[list[str | int]]:
     """Say which files these are, and in which state."""
-    files = [path for path in (given.target, given.draft) if path]
-    return [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in files]
+    return [
+        [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns]
+        for path in _paths(given)
+    ]

@@ -143,13 +143,20 @@ def _count(shape: tuple[int, ...]) -> int:
     return total
 
 
+def recipe_of(choice: Choice) -> Recipe | None:
+    """Give the recipe of a choice; None where single halves are left out, which no recipe says."""
+    if choice.halves - whole(choice.blocks):
+        return None
+    return Recipe(choice.type or COPY, bool(choice.type), prune_layers=choice.blocks)
+
+
 def ensure_skipped(target: Path, choice: Choice, notify: Notify) -> Path:
     """Give the draft's file, making it first if it is not there; whole or not at all.
 
     Raises: PairRefused when it cannot be made or the disk is full.
     """
-    if not choice.halves - whole(choice.blocks):
-        recipe = Recipe(choice.type or COPY, bool(choice.type), prune_layers=choice.blocks)
+    recipe = recipe_of(choice)
+    if recipe is not None:
         return ensure_layout(target, recipe, notify)
     path = _path(target, choice)
     if path.exists():

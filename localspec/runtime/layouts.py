@@ -13,12 +13,13 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from localspec.engine.library import engine_version
-from localspec.engine.quantise import Recipe, quantise
+from localspec.engine.quantise import COPY, Recipe, quantise
 from localspec.errors import LocalspecError
 from localspec.runtime import layout_records as records
 from localspec.runtime.folders import cache_dir, short_name
 
 Notify = Callable[[str], None]
+AS_IT_IS = "as it is"
 _MIX = {"q4_k_s": "q4_k", "q5_k_s": "q5_k", "q3_k_s": "q3_k"}
 
 
@@ -35,13 +36,15 @@ def recipe_words(recipe: Recipe) -> str:
     kind = recipe.type.lower()
     tensors = _MIX.get(kind, kind)
     words = tensors.upper() if recipe.pure else f"{kind.upper()} mix"
+    words = AS_IT_IS if kind == COPY else words
     what, apart = (
         ("head", recipe.output_type) if recipe.output_type else ("embedding", recipe.embedding_type)
     )
     if recipe.pure and apart and apart.lower() != tensors:
         words += f", {what} {apart.upper()}"
     if recipe.prune_layers:
-        words += f" without {len(set(recipe.prune_layers))} blocks"
+        count = len(set(recipe.prune_layers))
+        words += f" without {count} block{'s' if count > 1 else ''}"
     return words
 
 

@@ -3,7 +3,7 @@
 Knows names and values. Does not know how they are parsed, or what they do.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -56,6 +56,13 @@ class PairFiles:
     derived: bool = False
     skipped: Path | None = None
     heads: tuple[tuple[str, Path], ...] = ()
+
+
+def with_draft(files: PairFiles, drafter: str, draft: Path) -> PairFiles:
+    """Add the file that a drafter decodes with."""
+    if drafter == LAYERSKIP:
+        return replace(files, skipped=draft)
+    return replace(files, draft=draft)
 
 
 @dataclass(frozen=True)

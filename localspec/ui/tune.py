@@ -30,6 +30,7 @@ def tune_lines(
     if document.best:
         lines += _best(document.best, width)
         lines += _next(document, width, pair)
+    lines += labelled("drafters", _drafters(document), width)
     for note in document.notes:
         lines += labelled("note", note, width)
     lines += [line for each in document.warnings for line in wrapped(f"! {each}", width)]
@@ -102,12 +103,22 @@ def _best(best: TuneBest, width: int) -> Iterator[str]:
         yield from labelled("target", f"{said}, {show_bytes(target.bytes)}: {target.file}", width)
     if best.draft_layout and best.draft_layout.made_from:
         draft = best.draft_layout
-        said = f"{draft.made_from} requantised to {draft.name}, {show_bytes(draft.bytes)}"
+        made = "the target" if best.drafter == "layerskip" else f"{draft.made_from} requantised to"
+        said = f"{made} {draft.name}, {show_bytes(draft.bytes)}"
         yield from labelled("draft", f"{said}: {draft.file}", width)
     if best.quality:
         yield from labelled("quality", _lost(best.quality), width)
     elif target.made_from is None:
         yield from labelled("quality", "the target is the given file: nothing is lost", width)
+
+
+def _drafters(document: TuneDocument) -> str:
+    """Say in one line which were tried, and which were not."""
+    tried = ", ".join(document.drafters) or "none"
+    if not document.left_out:
+        return f"tried {tried}"
+    others = ", ".join(f"{each.drafter} ({each.reason})" for each in document.left_out)
+    return f"tried {tried}; left out {others}"
 
 
 def _lost(found: TuneQuality) -> str:

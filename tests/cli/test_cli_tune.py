@@ -13,18 +13,16 @@ import pytest
 
 from localspec.engine.quantise import Recipe
 from localspec.errors import PairRefused
-from localspec.measure.tune import layout_costs, recipes, trial, tune
+from localspec.measure.tune import recipes, trial
 from localspec.measure.tune.samples import shape_of
 from localspec.runtime.layouts import kept_layouts
 from localspec.runtime.settings import PairFiles
 from tests.cli.conftest import ROOT, Ran
+from tests.cli.tuning import WORDS, shorten, tune_words
 from tests.conftest import TinyPair
 from tests.models import write_llama, write_mamba, write_window
 
 Run = Callable[..., Ran]
-WORDS = "\n\n".join(
-    f"def add_{n}(first, second):\n    return first + second + {n}  # one of many" for n in range(8)
-)
 HEARING = (  # whoever runs the tests may have told its children not to hear Ctrl-C
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     "from localspec.cli.main import run; run()"
@@ -34,14 +32,7 @@ Q4 = Recipe("q4_0", pure=True)
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look at few layouts for a short time: what is done is the same."""
-    monkeypatch.setattr(recipes, "BLOCKS", ("q4_0", "q8_0"))
-    monkeypatch.setattr(recipes, "MIXES", ())
-    monkeypatch.setattr(layout_costs, "ROUNDS", 1)
-    monkeypatch.setattr(tune, "REPEATS", 1)
-    monkeypatch.setattr(tune, "ANSWER_TOKENS", 16)
-    monkeypatch.setattr(trial, "ANSWER_TOKENS", 16)
-    monkeypatch.setattr(trial, "RUNS", 1)
+    shorten(monkeypatch)
 
 
 @pytest.fixture
@@ -51,15 +42,10 @@ def text(tmp_path: Path) -> Path:
     return path
 
 
-def _words(pair: TinyPair, text: Path, *more: str) -> list[str]:
-    files = ["--target", str(pair.target), "--draft", str(pair.draft)]
-    return ["tune", *files, "--text", str(text), "--ctx", "1024", "--max-time", "60s", *more]
-
-
 def test_a_tune_measures_its_best_and_its_document_says_all(
     run: Run, tiny_pair: TinyPair, text: Path
 ) -> None:
-    ran = run(*_words(tiny_pair, text, "--json", "--max-kl", "9"))
+    ran = run(*tune_words(tiny_pair, text, "--json", "--max-kl", "9"))
     assert ran.code in (0, 3), ran.err
     document = ran.document
     assert document["schema"] == "localspec/tune/1"
@@ -81,7 +67,7 @@ def test_a_tune_measures_its_best_and_its_document_says_all(
 def test_the_screen_has_a_table_a_verdict_and_no_escape(
     run: Run, tiny_pair: TinyPair, text: Path
 ) -> None:
-    ran = run(*_words(tiny_pair, text))
+    ran = run(*tune_words(tiny_pair, text))
     assert ran.code in (0, 3), ran.err
     assert "as given" in ran.out
     assert "Verdict: " in ran.out
@@ -89,7 +75,7 @@ def test_the_screen_has_a_table_a_verdict_and_no_escape(
 
 
 def test_only_the_files_of_finalists_are_written(run: Run, tiny_pair: TinyPair, text: Path) -> None:
-    ran = run(*_words(tiny_pair, text, "--json", "--plain", "--max-kl", "99"))
+    ran = run(*tune_words(tiny_pair, text, "--json", "--plain", "--max-kl", "99"))
     made = kept_layouts()
     finalists = {
         each["target_layout"]["name"] for each in ran.document["candidates"] if each["measured"]
@@ -103,7 +89,7 @@ def test_only_the_files_of_finalists_are_written(run: Run, tiny_pair: TinyPair, 
 def test_a_target_that_loses_too_much_is_neither_measured_nor_kept(
     run: Run, tiny_pair: TinyPair, text: Path
 ) -> None:
-    ran = run(*_words(tiny_pair, text, "--json", "--plain", "--max-kl", "0"))
+    ran = run(*tune_words(tiny_pair, text, "--json", "--plain", "--max-kl", "0"))
     assert ran.code == 3, ran.err
     assert kept_layouts() == []
     assert not any(each["measured"] for each in ran.document["candidates"])
@@ -130,7 +116,7 @@ def test_a_file_that_cannot_be_requantised_says_why_and_stays(
         raise PairRefused(f"the engine cannot requantise {source.name}: not this one")
 
     monkeypatch.setattr(recipes, "plan_of", refused)
-    ran = run(*_words(tiny_pair, text, "--json"))
+    ran = run(*tune_words(tiny_pair, text, "--json"))
     assert ran.code in (0, 3), ran.err
     assert {each["target_layout"]["name"] for each in ran.document["candidates"]} == {"as given"}
     assert any("cannot requantise" in note for note in ran.document["notes"])
@@ -148,13 +134,13 @@ def test_a_cache_that_cannot_be_written_leaves_the_files_as_they_are(
 ) -> None:
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("LOCALSPEC_CACHE", str(tmp_path / "file"))
-    ran = run(*_words(tiny_pair, text, "--json"))
+    ran = run(*tune_words(tiny_pair, text, "--json"))
     assert ran.code in (0, 3), ran.err
     assert any("cannot write in" in note for note in ran.document["notes"])
 
 
 def test_time_that_is_up_gives_what_there_is(run: Run, tiny_pair: TinyPair, text: Path) -> None:
-    words = [*_words(tiny_pair, text, "--json")[:-3], "--max-time", "1s", "--json"]
+    words = [*tune_words(tiny_pair, text, "--json")[:-3], "--max-time", "1s", "--json"]
     ran = run(*words)
     assert ran.code in (0, 3), ran.err
     assert ran.document["given"]["tokens_per_s"] > 0
@@ -163,7 +149,7 @@ def test_time_that_is_up_gives_what_there_is(run: Run, tiny_pair: TinyPair, text
 def test_an_interruption_gives_what_there_is_and_130(
     tiny_pair: TinyPair, text: Path, tmp_path: Path
 ) -> None:
-    words = _words(tiny_pair, text, "--json", "--max-kl", "9")
+    words = tune_words(tiny_pair, text, "--json", "--max-kl", "9")
     child = subprocess.Popen(
         [sys.executable, "-c", HEARING, *words],
         stdout=subprocess.PIPE,
@@ -186,7 +172,7 @@ def test_an_interruption_gives_what_there_is_and_130(
 
 
 def test_tune_starts_from_given_files(run: Run, tiny_pair: TinyPair, text: Path) -> None:
-    ran = run(*_words(tiny_pair, text, "--tuned"))
+    ran = run(*tune_words(tiny_pair, text, "--tuned"))
     assert ran.code == 2
     assert "leave --tuned out" in ran.err
 
@@ -210,7 +196,7 @@ def test_two_texts_are_two_kinds_of_the_same_tune(
     other = tmp_path / "tr.txt"
     words = [f"Vapur {n} numaralı iskeleden erken kalktı, ığüşöç diye." for n in range(6)]
     other.write_text("\n\n".join(words), encoding="utf-8")
-    ran = run(*_words(tiny_pair, text, "--json", "--plain", "--text", str(other)))
+    ran = run(*tune_words(tiny_pair, text, "--json", "--plain", "--text", str(other)))
     assert ran.code in (0, 3), ran.err
     assert ran.document["options"]["suite"] == ["code.py", "tr.txt"]
 
@@ -227,6 +213,6 @@ def test_weights_that_are_loaded_are_not_loaded_again(
         return real(self, chosen)
 
     monkeypatch.setattr(trial.TrialRunner, "_opened", counted)
-    run(*_words(tiny_pair, text, "--json"))
+    run(*tune_words(tiny_pair, text, "--json"))
     assert len(opened) == len({(files.target, files.draft) for files in opened})
     assert (tiny_pair.target, tiny_pair.draft) not in {(f.target, f.draft) for f in opened}

@@ -108,6 +108,32 @@ def test_a_layout_that_the_engine_refuses_is_noted(
                      "not this one"]  # fmt: skip
 
 
+def test_what_was_written_and_is_not_used_is_deleted_and_what_was_there_before_stays(
+    tiny: Path,
+) -> None:
+    def maker() -> Maker:
+        return Maker(Deadline(99.0, lambda: 0.0), lambda _text: None, lambda _text: None)
+
+    before = maker().file_of(Layout(tiny, Recipe("q8_0", pure=True)))
+    own = maker()
+    kinds = ("q4_0", "q8_0", "q5_0")
+    used, there, unused = (own.file_of(Layout(tiny, Recipe(kind, pure=True))) for kind in kinds)
+    assert used
+    assert there
+    assert unused
+    own.keep_only([used, None, tiny])
+    assert before == there
+    assert [path.is_file() for path in (used, there, unused, tiny)] == [True, True, False, True]
+
+
+def test_the_heads_of_a_pair_go_with_every_layout_of_its_target() -> None:
+    heads = (("medusa", Path("heads.gguf")),)
+    ready = ready_finalists(
+        _found(), Shelf(), lambda _layout, _path: True, temperature=0.0, heads=heads
+    )
+    assert {each.files.heads for each in ready} == {heads}
+
+
 def test_samples_of_killed_programs_go_and_those_in_use_stay() -> None:
     with sample_folder() as first:
         old = first.parent / ".samples-old"

@@ -50,6 +50,33 @@ def test_a_choice_comes_back_as_it_was(tiny_pair: TinyPair) -> None:
     assert load_choice(given) is None
 
 
+def test_a_draft_made_of_the_target_goes_to_its_own_drafter(tiny_pair: TinyPair) -> None:
+    given = PairFiles(tiny_pair.target)
+    draft = ChosenFile(str(tiny_pair.target), Recipe("copy", prune_layers=(1,)))
+    save_choice(given, _choice(tiny_pair, drafter="layerskip", draft=draft))
+    choice = load_choice(given)
+    assert choice is not None
+    files = chosen_files(given, choice, print)
+    assert files.draft is None
+    assert files.skipped is not None
+    assert files.skipped.is_file()
+    save_choice(given, _choice(tiny_pair, drafter="layerskip", draft=None))
+    assert load_choice(given) is None
+
+
+def test_heads_are_part_of_what_a_choice_was_made_for(tiny_pair: TinyPair, tmp_path: Path) -> None:
+    head = tmp_path / "head.gguf"
+    head.write_bytes(b"GGUF")
+    given = PairFiles(tiny_pair.target, heads=(("medusa", head),))
+    choice = _choice(tiny_pair, drafter="medusa", draft=None)
+    save_choice(given, choice)
+    assert load_choice(given) == choice
+    assert chosen_files(given, choice, print).heads == given.heads
+    assert load_choice(PairFiles(tiny_pair.target)) is None
+    os.utime(head, ns=(1, 1))
+    assert load_choice(given) is None
+
+
 def test_a_choice_for_a_file_that_changed_is_none(tiny_pair: TinyPair, tmp_path: Path) -> None:
     target = tmp_path / "t.gguf"
     target.write_bytes(tiny_pair.target.read_bytes())

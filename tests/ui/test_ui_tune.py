@@ -12,6 +12,7 @@ from localspec.report.tune_documents import (
     TuneDocument,
     TuneGiven,
     TuneLayout,
+    TuneLeftOut,
     TuneQuality,
 )
 from localspec.ui.cells import width_of
@@ -62,6 +63,8 @@ def _document(best: bool = True, **changes: object) -> TuneDocument:
         "best": chosen if best else None,
         "verdict": "target Q4_0, model Q4_0 γ3: 1.44 times the given files' plain speed",
         "saved": "/state/x.json" if best else None,
+        "drafters": ["lookup", "model"],
+        "left_out": [TuneLeftOut(drafter="layerskip", reason="only with --layerskip")],
         "notes": ["F16 was left out: 3.1 times as many bytes to read for every token"],
         "warnings": [],
         "complete": True,
@@ -83,8 +86,23 @@ def test_the_screen_names_files_speed_loss_and_the_next_command() -> None:
         "perplexity +1.2 %",
         "localspec chat demo --tuned",
         "F16 was left out",
+        "tried lookup, model; left out layerskip (only with --layerskip)",
     ):
         assert words in said, words
+
+
+def test_a_draft_made_of_the_target_is_called_so() -> None:
+    pruned = TuneLayout(name="Q4_0 without 3 blocks", file="/c/p.gguf", made_from="t.gguf", bytes=9)
+    best = TuneBest(
+        target_layout=GIVEN, draft_layout=pruned, drafter="layerskip", gamma=2, tokens_per_s=56.1,
+        speedup_over_given_plain=SPEED, quality=None,
+    )  # fmt: skip
+    row = _candidate(GIVEN, draft_layout=pruned, drafter="layerskip")
+    said = "\n".join(tune_lines(_document(best=False).model_copy(
+        update={"best": best, "candidates": [row]}), 120))  # fmt: skip
+    assert "the target Q4_0 without 3 blocks" in said
+    assert "layerskip Q4_0 without 3 blocks" in said
+    assert "requantised" not in said
 
 
 def test_a_no_names_no_command_and_no_file() -> None:

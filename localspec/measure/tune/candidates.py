@@ -149,12 +149,17 @@ class Deadline:
         return Deadline(self.clock() + part * self.left_s, self.clock)
 
 
+def _no_file(_layout: Layout) -> None:
+    """Write nothing."""
+
+
 @dataclass(frozen=True)
 class Ground:
     """What every candidate is held against: the given pair, loaded, its costs and its answers.
 
     `runtime` has the given target (and draft, if any) loaded. `plan`: what to time, and on which
     text. `say` tells what is going on now; `note` what the user should read afterwards, too.
+    `file_of` writes a layout, if there is time for it; what no finalist uses is deleted again.
     """
 
     runtime: Runtime
@@ -165,6 +170,7 @@ class Ground:
     deadline: Deadline
     say: Callable[[str], None] = field(repr=False)
     note: Callable[[str], None] = field(repr=False)
+    file_of: Callable[[Layout], Path | None] = field(default=_no_file, repr=False)
 
 
 FindGuessers = Callable[[Ground], Iterator[Guesser]]

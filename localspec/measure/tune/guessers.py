@@ -1,4 +1,4 @@
-"""Guessers of the given pair: lookup, its draft as it is, and other layouts of that draft.
+"""Guessers of the given pair: lookup, its heads, its draft as it is, and other layouts of that.
 
 Knows a loaded pair and stored answers. What a layout changes is what a token costs; that it
 guesses nearly the same is checked when the best are measured.
@@ -8,19 +8,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import cast
 
 from localspec.core.sampling import Sampler
 from localspec.drafters.model import ModelDrafter
 from localspec.engine import Context, Model, ModelOptions
 from localspec.errors import LocalspecError
 from localspec.measure.costs import CostPoint, measure_draft
-from localspec.measure.replay import point_chances
+from localspec.measure.heads import HeadOfTarget
+from localspec.measure.replay import head_chances, point_chances
 from localspec.measure.screen import share_accepted, told_by_model
 from localspec.measure.tune.candidates import Deadline, Ground, Guesser, Layout, Told
 from localspec.measure.tune.layout_costs import Sampler as LayoutSampler
 from localspec.measure.tune.layout_costs import relative_costs
 from localspec.measure.tune.recipes import Considered, consider
-from localspec.runtime.settings import LOOKUP, MODEL
+from localspec.runtime.loading import carries_prediction_layers
+from localspec.runtime.settings import LOOKUP, MODEL, MTP, RunSettings
 
 
 def lookup_guesser(ground: Ground) -> Guesser:
@@ -30,16 +33,8 @@ def lookup_guesser(ground: Ground) -> Guesser:
     told: list[Told] = [
         tuple(point_chances(drafter, each, most=most)) for each in ground.stored.transcripts
     ]
-    firsts = [
-        float(chances.accept[0])
-        for each in told
-        if isinstance(each, tuple)
-        for chances in each
-        if len(chances.accept)
-    ]
-    share = sum(firsts) / len(firsts) if firsts else None
     costs = ground.costs.drafts.get(LOOKUP, ())
-    return Guesser(LOOKUP, None, tuple(costs), tuple(told), share)
+    return Guesser(LOOKUP, None, tuple(costs), tuple(told), first_accepted(told))
 
 
 def given_draft(ground: Ground, layout: Layout) -> Guesser:
@@ -96,6 +91,47 @@ def sampler_for(ground: Ground, draft: Model) -> Sampler:
     banned = tuple(sorted(t for t in ours.banned | theirs.banned if t < usable))
     sampling = replace(ground.runtime.settings.sampling, temperature=ground.temperature)
     return Sampler(sampling, usable, banned)
+
+
+def head_guessers(ground: Ground) -> Iterator[Guesser]:
+    """Replay the pair's own heads; the target reads the answers again for its states."""
+    runtime = ground.runtime
+    target = runtime.loaded.target
+    sampling = replace(runtime.settings.sampling, temperature=ground.temperature)
+    for name in heads_of(runtime.settings):
+        ground.deadline.check()
+        ground.say(f"replaying the head of {name}")
+        try:
+            drafter = cast(HeadOfTarget, runtime.drafter(name, sampling))
+        except LocalspecError as failure:
+            ground.note(f"drafter {name} was left out: {failure.message}")
+            continue
+        told: list[Told] = []
+        for each in ground.stored.transcripts:
+            target.rewind(0)
+            told.append(tuple(head_chances(drafter, target, each, chunk=target.max_rows)))
+        target.rewind(0)
+        costs = tuple(ground.costs.drafts.get(name, ()))
+        if costs:
+            yield Guesser(name, None, costs, tuple(told), first_accepted(told))
+
+
+def heads_of(settings: RunSettings) -> tuple[str, ...]:
+    """Name the heads that come with a pair: files of its own, and layers of the target."""
+    own = (MTP,) if carries_prediction_layers(settings.files.target) else ()
+    return (*(name for name, _ in settings.files.heads), *own)
+
+
+def first_accepted(told: Sequence[Told]) -> float | None:
+    """Give the share of first guesses that would have stood; None without any."""
+    firsts = [
+        float(chances.accept[0])
+        for each in told
+        if isinstance(each, tuple)
+        for chances in each
+        if len(chances.accept)
+    ]
+    return sum(firsts) / len(firsts) if firsts else None
 
 
 def draft_guessers(ground: Ground) -> Iterator[Guesser]:

@@ -3,9 +3,9 @@
 Knows recipes, the cache and a deadline. Does not know which finalist is best.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 
@@ -20,7 +20,7 @@ from localspec.measure.tune.trial import Finalist, finalist
 from localspec.pairs.header import read_header
 from localspec.runtime.layout_records import whole
 from localspec.runtime.layouts import ensure_layout, layout_path, remove_layout
-from localspec.runtime.settings import PairFiles
+from localspec.runtime.settings import PairFiles, with_draft
 
 QUICK_WEIGHTS = 50_000_000
 """A layout of fewer weights is written without asking how long it takes."""
@@ -46,8 +46,12 @@ class Maker:
         """Delete a layout that was written here and is of no use."""
         path = self._made.get(layout)
         if path is not None and path in self._fresh:
-            with suppress(LocalspecError):
-                remove_layout(path)
+            _remove(path)
+
+    def keep_only(self, paths: Collection[Path | None]) -> None:
+        """Delete what was written here besides these."""
+        for path in self._fresh.difference(paths):
+            _remove(path)
 
     def _file(self, layout: Layout) -> Path | None:
         recipe = layout.recipe
@@ -95,17 +99,29 @@ class Maker:
         return taken * (total - copied / 2) / sum(tensor.weights for tensor in kept)
 
 
+def _remove(path: Path) -> None:
+    with suppress(LocalspecError):
+        remove_layout(path)
+
+
+Heads = tuple[tuple[str, Path], ...]
 Admit = Callable[[Layout, Path], bool]
 """Say whether a new target is near enough to the given one."""
 
 
 def ready_finalists(
-    found: Sequence[Arrangement], maker: Maker, admit: Admit, *, temperature: float
+    found: Sequence[Arrangement],
+    maker: Maker,
+    admit: Admit,
+    *,
+    temperature: float,
+    heads: Heads = (),
 ) -> list[Finalist]:
     """Give the best arrangements whose files are there, or can be written in time, and admitted.
 
-    Where one is not admitted, none is tried that keeps fewer bits. The best target's layout stands
-    there without a draft, too, so that what it gives and what the draft gives can be told apart.
+    `heads`: the pair's own, which go with every layout of its target. Where one is not admitted,
+    none is tried that keeps fewer bits. The best target's layout stands there without a draft, too,
+    so that what it gives and what the draft gives can be told apart.
     """
     ready: list[Finalist] = []
     refused: list[Layout] = []
@@ -116,7 +132,7 @@ def ready_finalists(
             continue
         if any(each.target == other or each.target.bits < other.bits for other in refused):
             continue
-        files = _files(each, maker)
+        files = _files(each, maker, heads)
         if files and not admit(each.target, files.target):
             refused.append(each.target)
             maker.drop(each.target)
@@ -134,16 +150,21 @@ def _with_layout_alone(
     alone = next(each for each in found if each.target == target and each.guesser is None)
     if any(each.arrangement is alone for each in ready):
         return ready
-    files = PairFiles(ready[0].files.target, derived=True)
+    files = replace(ready[0].files, draft=None, skipped=None)
     return [*ready, finalist(alone, files, temperature)]
 
 
-def _files(arrangement: Arrangement, maker: Maker) -> PairFiles | None:
+def _files(arrangement: Arrangement, maker: Maker, heads: Heads) -> PairFiles | None:
     target = maker.file_of(arrangement.target)
-    if target is None or arrangement.draft is None:
-        return PairFiles(target, derived=True) if target else None
+    if target is None:
+        return None
+    files = PairFiles(target, derived=True, heads=heads)
+    if arrangement.draft is None:
+        return files
     draft = maker.file_of(arrangement.draft)
-    return PairFiles(target, draft, derived=True) if draft else None
+    if draft is None:
+        return None
+    return with_draft(files, arrangement.drafter, draft)
 
 
 def _type_of(plan: tuple[PlannedTensor, ...], name: str) -> str | None:

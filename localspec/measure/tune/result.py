@@ -36,10 +36,19 @@ class Tried:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """A drafter that was not tried, and why."""
+
+    drafter: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Tuned:
     """Everything a tune found; candidates that were measured come first, the fastest before.
 
-    `stopped`: "", "time" or "interrupted". `notes`: what was left out, and why.
+    `stopped`: "", "time" or "interrupted". `notes`: what was left out, and why. `drafters`: those
+    that were tried; `left_out`: the others.
     """
 
     given_tps: float | None
@@ -47,6 +56,8 @@ class Tuned:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     stopped: str = ""
+    drafters: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def measured(self) -> tuple[Tried, ...]:

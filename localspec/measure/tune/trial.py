@@ -19,7 +19,7 @@ from localspec.measure.result import BenchResult
 from localspec.measure.survey import real_text
 from localspec.measure.tune.candidates import Arrangement, Deadline
 from localspec.runtime.pair import Runtime, open_runtime
-from localspec.runtime.settings import PairFiles, RunSettings
+from localspec.runtime.settings import LAYERSKIP, MTP, NONE, PairFiles, RunSettings
 
 ANSWER_TOKENS = 64
 RUNS = 3
@@ -36,8 +36,14 @@ class Finalist:
     arm: Arm
 
     def settings(self, own: RunSettings) -> RunSettings:
-        """Give the run that this arrangement is."""
-        drafters = (self.arrangement.drafter,)
+        """Give the run that this arrangement is.
+
+        Prediction layers are loaded where the given target's are, since one target answers for
+        every arrangement of its layout.
+        """
+        drafter = self.arrangement.drafter
+        names = (drafter, MTP) if MTP in own.drafters and drafter != MTP else (drafter,)
+        drafters = tuple(name for name in names if len(names) == 1 or name != NONE)
         return replace(own, files=self.files, drafters=drafters, gamma=self.arm.gamma)
 
 
@@ -45,7 +51,8 @@ def finalist(arrangement: Arrangement, files: PairFiles, temperature: float) -> 
     """Name the arm of an arrangement."""
     words = arrangement.target.name
     if arrangement.draft is not None:
-        words += f" + {arrangement.draft.name}"
+        kind = f"{LAYERSKIP} " if arrangement.drafter == LAYERSKIP else ""
+        words += f" + {kind}{arrangement.draft.name}"
     gamma = arrangement.gamma or None
     return Finalist(arrangement, files, Arm((arrangement.drafter,), gamma, temperature, words))
 
@@ -96,7 +103,7 @@ class TrialRunner:
             (
                 each
                 for each in self.finalists
-                if each.files.draft is not None and _covers(each.files, wanted.files)
+                if (each.files.draft or each.files.skipped) and _covers(each.files, wanted.files)
             ),
             wanted,
         )
@@ -116,11 +123,14 @@ class TrialRunner:
 
 
 def _covers(there: PairFiles, wanted: PairFiles) -> bool:
-    return there.target == wanted.target and wanted.draft in (None, there.draft)
+    same = there.target == wanted.target
+    draft, skipped = wanted.draft in (None, there.draft), wanted.skipped in (None, there.skipped)
+    return same and draft and skipped
 
 
 def _bytes(files: PairFiles) -> int:
-    sizes = [path.stat().st_size for path in (files.target, files.draft) if path is not None]
+    paths = (files.target, files.draft, files.skipped)
+    sizes = [path.stat().st_size for path in paths if path is not None]
     return int(GROWTH * sum(sizes))
 
 

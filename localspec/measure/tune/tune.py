@@ -3,15 +3,13 @@
 Knows the order of things. Every part leaves what it found when the time is up or the user stops it.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
 from localspec.errors import LocalspecError
-from localspec.measure import noise
-from localspec.measure.arms import Kind
-from localspec.measure.bench import Progress
+from localspec.measure.costs import Costs
 from localspec.measure.live import LiveRunner
 from localspec.measure.result import tokens_per_s
 from localspec.measure.screen import plain_answers
@@ -19,14 +17,14 @@ from localspec.measure.survey import real_text, survey, survey_of
 from localspec.measure.tune.candidates import (
     Arrangement,
     Deadline,
-    FindGuessers,
     Ground,
     Guesser,
     Layout,
     OutOfTime,
     TargetCosts,
 )
-from localspec.measure.tune.guessers import draft_guessers, target_placement
+from localspec.measure.tune.guessers import draft_guessers, head_guessers, target_placement
+from localspec.measure.tune.layerskip import verdict as skipping
 from localspec.measure.tune.layout_costs import ROWS, Sampler, applied, relative_costs
 from localspec.measure.tune.losses import Reading, Scales
 from localspec.measure.tune.making import Maker, ready_finalists
@@ -35,6 +33,7 @@ from localspec.measure.tune.recipes import Considered, consider, is_quantised
 from localspec.measure.tune.result import Tried, Tuned, from_bench
 from localspec.measure.tune.search import search
 from localspec.measure.tune.trial import Finalist, Trial, measured
+from localspec.measure.tune.wanted import Wanted, left_out
 from localspec.pairs.header import read_header
 from localspec.runtime.pair import Runtime
 from localspec.runtime.settings import NONE
@@ -42,7 +41,6 @@ from localspec.runtime.settings import NONE
 REPEATS = 3
 FEWEST_ANSWERS = 4
 ANSWER_TOKENS = 48
-MOST_KL = 0.05
 SHORTEST_ANSWER = 12
 SURVEY_PASSES = 512
 """About how many one-row passes the survey of the given files takes."""
@@ -52,39 +50,6 @@ TWICE = (
     "the given target is quantised already, so its new layouts have lost twice; one quantised from "
     "the original weights would lose less"
 )
-
-
-def _nothing(_text: str) -> None:
-    """Tell nobody."""
-
-
-@dataclass(frozen=True)
-class Told:
-    """Who is told: what goes on now, what is done, and where the trial stands."""
-
-    say: Callable[[str], None] = _nothing
-    done: Callable[[str], None] = _nothing
-    progress: Callable[[Progress], None] | None = None
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What to tune for. `published`: files of the target's makers in other layouts, at hand.
-
-    `sources`: what else may draft, besides the given pair's drafters. `drafters`: the only ones
-    that may; all if empty. Units: `max_s` seconds,
-    `most_kl` nats a token.
-    """
-
-    kinds: tuple[Kind, ...]
-    temperature: float = 0.0
-    max_s: float = 600.0
-    most_kl: float = MOST_KL
-    published: tuple[Layout, ...] = ()
-    sources: tuple[FindGuessers, ...] = ()
-    drafters: tuple[str, ...] = ()
-    told: Told = field(default_factory=Told, repr=False)
-    meter: noise.Meter | None = field(default=None, repr=False)
 
 
 def tune(runtime: Runtime, wanted: Wanted) -> Tuned:
@@ -102,6 +67,9 @@ class _Tune:
         self.runtime, self.wanted = runtime, wanted
         self.deadline = Deadline(perf_counter() + wanted.max_s, perf_counter)
         self.notes: list[str] = []
+        self.maker = Maker(self.deadline, wanted.told.say, self.notes.append)
+        self.ready: list[Finalist] = []
+        self.given_costs: Costs | None = None
         self.warnings: list[str] = []
         self.guessers: list[Guesser] = []
         self.targets: list[TargetCosts] = []
@@ -120,6 +88,9 @@ class _Tune:
             self.stopped = self.stopped or "time"
         except KeyboardInterrupt:
             self.stopped = "interrupted"
+        finally:
+            used = [each.files for each in self.ready]
+            self.maker.keep_only([p for it in used for p in (it.target, it.draft, it.skipped)])
         return self.result()
 
     def _run(self) -> None:
@@ -137,7 +108,7 @@ class _Tune:
         runner = LiveRunner(runtime, real_text(runtime), ANSWER_TOKENS)
         part, one_s = SHARES["given"] * self.deadline.left_s, runner.probe_s()
         repeats = REPEATS if one_s * SURVEY_PASSES < part else 1
-        costs = survey(runtime, repeats=repeats).costs
+        self.given_costs = costs = survey(runtime, repeats=repeats).costs
         told.say("writing plain answers to replay")
         each = max(-(-FEWEST_ANSWERS // len(self.wanted.kinds)), 1)
         room = int(part / (one_s * each * len(self.wanted.kinds)))
@@ -157,8 +128,9 @@ class _Tune:
         )
         plan = survey_of(runtime, (), repeats=REPEATS)
         temperature = self.wanted.temperature
+        note, file_of = self.notes.append, self.maker.file_of
         return Ground(
-            runtime, costs, stored, plan, temperature, self.deadline, told.say, self.notes.append
+            runtime, costs, stored, plan, temperature, self.deadline, told.say, note, file_of
         )
 
     def _find_targets(self, ground: Ground) -> None:
@@ -187,9 +159,10 @@ class _Tune:
         if not ground.stored.transcripts:
             self.notes.append("the answers are too short to say what a draft would guess")
             return
-        sources = (draft_guessers, *self.wanted.sources)
+        sources = (draft_guessers, head_guessers, *self.wanted.sources)
         for find in () if self.wanted.drafters == (NONE,) else sources:
             part = replace(ground, deadline=self.deadline.share(SHARES["drafts"]))
+            self.maker.deadline = part.deadline
             try:
                 for each in find(part):
                     self.guessers += [each] if self._may_draft(each) else []
@@ -216,16 +189,19 @@ class _Tune:
 
     def _files(self, scales: Scales) -> list[Finalist]:
         """Write the finalists' files, with the next ones in place of those that cannot be."""
-        told = self.wanted.told
-        maker = Maker(self.deadline.share(SHARES["making"]), told.say, self.notes.append)
+        maker, own = self.maker, self.runtime.settings
+        maker.deadline = self.deadline.share(SHARES["making"])
 
         def admit(layout: Layout, path: Path) -> bool:
             return layout.as_given or self._near(layout, scales.lost(path))
 
-        ready = ready_finalists(self.found, maker, admit, temperature=self.wanted.temperature)
-        if self.twice and any(each.arrangement.target.recipe for each in ready):
+        hot = self.wanted.temperature
+        self.ready = ready_finalists(
+            self.found, maker, admit, temperature=hot, heads=own.files.heads
+        )
+        if self.twice and any(each.arrangement.target.recipe for each in self.ready):
             self.notes.append(TWICE)
-        return ready
+        return self.ready
 
     def _near(self, layout: Layout, lost: Quality | None) -> bool:
         """Say whether a new target loses no more than is allowed, and tell what it loses."""
@@ -274,10 +250,14 @@ class _Tune:
 
     def result(self) -> Tuned:
         """Give what there is."""
+        said = skipping(self.tried, self.given_costs) if self.given_costs else None
+        names = [each.drafter for each in self.guessers]
         return Tuned(
             self.given_tps,
             tuple(self.tried),
-            notes=tuple(dict.fromkeys(self.notes)),
+            notes=tuple(dict.fromkeys([said, *self.notes] if said else self.notes)),
             warnings=tuple(self.warnings),
             stopped=self.stopped,
+            drafters=tuple(dict.fromkeys(names)),
+            left_out=left_out(self.runtime.settings, self.wanted, names),
         )
