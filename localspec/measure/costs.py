@@ -172,12 +172,17 @@ class Survey:
 
 
 def measure_passes(
-    sequence: TokenSequence, survey: Survey, *, clock: Clock
+    sequence: TokenSequence,
+    survey: Survey,
+    *,
+    clock: Clock,
+    draft: Callable[[], object] | None = None,
 ) -> tuple[CostPoint, ...]:
     """Time passes of every size in turn, warmed by a round that does not count.
 
     Sizes alternate within each repeat, in a new order each time, so that a slow moment of the
-    machine falls on all of them.
+    machine falls on all of them. Each is timed as it comes in use: that of one row after another
+    of one row, wider ones after a pass of the `draft`, if there is one.
     """
     points: list[CostPoint] = []
     rng = np.random.default_rng(survey.seed)
@@ -185,26 +190,20 @@ def measure_passes(
         times: dict[int, list[float]] = {rows: [] for rows in survey.rows}
         for repeat in range(survey.repeats + 1):
             for rows in rng.permutation(survey.rows).tolist():
-                seconds = _time_pass(sequence, survey.text, (context, rows), clock)
+                sync(sequence, survey.text[:context], 0)
+                if rows == 1:
+                    sequence.extend(survey.text[context : context + 1], 1)
+                    sequence.rewind(context)
+                elif draft is not None:
+                    draft()
+                begun = clock()
+                sequence.extend(survey.text[context : context + rows], rows)
+                seconds = clock() - begun
+                sequence.rewind(context)
                 if repeat:
                     times[rows].append(seconds)
         points += [_point(rows, context, taken) for rows, taken in times.items()]
     return tuple(points)
-
-
-def _time_pass(
-    sequence: TokenSequence, text: Tokens, shape: tuple[int, int], clock: Clock
-) -> float:
-    context, rows = shape
-    sync(sequence, text[:context], 0)
-    if rows == 1:  # as in plain decoding, where the pass before it had one row too
-        sequence.extend(text[context : context + 1], 1)
-        sequence.rewind(context)
-    begun = clock()
-    sequence.extend(text[context : context + rows], rows)
-    seconds = clock() - begun
-    sequence.rewind(context)
-    return seconds
 
 
 def measure_draft(
@@ -212,14 +211,14 @@ def measure_draft(
 ) -> tuple[CostPoint, ...]:
     """Time proposals of a few lengths, the same history each time; `rows` counts drafted tokens.
 
-    The shortest one also where one more id is unread.
+    The longest one also where one more id is unread.
     """
     points: list[CostPoint] = []
     for context in survey.contexts:
         history = survey.text[:context]
         drafter.prefill(history)
         times: dict[tuple[int, int], list[float]] = {}
-        shapes = [*((length, 0) for length in lengths), (min(lengths), 1)]
+        shapes = [*((length, 0) for length in lengths), (max(lengths), 1)]
         for repeat in range(survey.repeats + 1):
             for length, unread in shapes if repeat % 2 else shapes[::-1]:
                 drafter.propose(history[: context - 1 - unread], DraftRequest(1, _likeliest))

@@ -5,11 +5,12 @@ Knows a runtime and real text. What is timed and how is known by `costs`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 
 import numpy as np
 
-from localspec.core.tokens import Tokens
+from localspec.core.tokens import Tokens, sync
 from localspec.engine import Context
 from localspec.engine.library import engine_build
 from localspec.measure import calibration
@@ -73,19 +74,31 @@ def survey(
     What is measured is kept, for `check` and as the start of the adaptive policy.
     """
     plan = survey_of(runtime, gammas, repeats=repeats)
-    key = _key(runtime.loaded.target, "target")
+    beside = runtime.loaded.draft
+    key = _key(runtime.loaded.target, f"target beside {_words(beside)}")
     kept = calibration.load(key) if reuse_s else None
     if kept and kept.age_s() <= reuse_s and {p.rows for p in kept.points} >= set(plan.rows):
         age = kept.age_s()
         notify(f"cost of a pass: its shape was measured {_ago(age)} ago, its scale just now")
         target = rescaled(kept.points, runtime.loaded.target, plan)
     else:
-        target, age = measure_passes(runtime.loaded.target, plan, clock=perf_counter), 0.0
+        one_pass = partial(_one_pass, beside, plan.text) if beside else None
+        target = measure_passes(runtime.loaded.target, plan, clock=perf_counter, draft=one_pass)
+        age = 0.0
         calibration.store(key, target)
     costs = Costs(target, drafts_of(runtime, plan))
     _leave_empty(runtime)
     keep_costs(runtime.loaded, costs.seed())
     return Surveyed(costs, age)
+
+
+def _words(draft: Context | None) -> str:
+    return identify(draft.model.path).digest if draft else "no draft"
+
+
+def _one_pass(draft: Context, text: Tokens) -> None:
+    """Let a draft do one pass, as before every pass that judges what it guessed."""
+    sync(draft, text[:2], 1)
 
 
 def rescaled(points: tuple[CostPoint, ...], target: Context, plan: Survey) -> tuple[CostPoint, ...]:

@@ -42,6 +42,16 @@ def test_passes_of_every_size_are_timed_in_turn_at_every_context() -> None:
     assert all(passes[at + 1] == 1 for at in range(0, len(passes), 4) if passes[at] == 1)
 
 
+def test_wider_passes_are_timed_after_one_of_the_draft() -> None:
+    clock, seen, drafted = FakeClock(), list[int](), list[int]()
+    survey = Survey(TEXT, rows=(1, 2, 4), contexts=(16,), repeats=2)
+    measure_passes(
+        _sequence(clock, seen), survey, clock=clock, draft=lambda: drafted.append(len(seen))
+    )
+    wide = [at for at, rows in enumerate(seen) if rows in (2, 4)]
+    assert drafted == wide
+
+
 def test_a_draft_is_timed_by_the_proposals_it_makes() -> None:
     clock, seen = FakeClock(), list[int]()
     drafter = MarkovDrafter(random_markov(6, 2))
@@ -56,7 +66,7 @@ def test_a_draft_is_timed_by_the_proposals_it_makes() -> None:
     assert [(p.rows, p.unread, p.median_s) for p in points] == [
         (1, 0, pytest.approx(0.003)),
         (4, 0, pytest.approx(0.009)),
-        (1, 1, pytest.approx(0.003)),
+        (4, 1, pytest.approx(0.009)),
     ]
     assert seen == []
 
