@@ -27,6 +27,7 @@ from localspec.measure.identity import machine_identity
 from localspec.measure.noise import SystemMeter
 from localspec.measure.prepare import Asked, check_sizes, kinds_of
 from localspec.measure.tune.candidates import Layout
+from localspec.measure.tune.guessers import heads_of
 from localspec.measure.tune.layerskip import layerskip_guessers
 from localspec.measure.tune.result import Tried, Tuned
 from localspec.measure.tune.tune import tune
@@ -77,7 +78,8 @@ def run_tune(model: ModelOptions, options: TuneOptions, common: Common) -> int:
     terminal = open_terminal(one_of("--color", common.color or COLORS[0], COLORS))
     asked = _asked(model, options)
     notes, quiet = Notes(bool(common.quiet)), bool(common.quiet)
-    settings = _settings(settings_of(model, notes))
+    settings = _settings(settings_of(_loaded(model, asked), notes))
+    _check_heads(settings, asked)
     with (
         opened(settings, notes.say, terminal=terminal, quiet=quiet) as runtime,
         TuneLine(terminal, quiet=quiet) as line,
@@ -132,6 +134,28 @@ def _asked(model: ModelOptions, options: TuneOptions) -> _Asked:
         drafters = (*drafters, LAYERSKIP)
     kl = MOST_KL if most is None else most
     return _Asked(request, kl, options.save, drafters, options.layerskip, perf_counter())
+
+
+def _loaded(model: ModelOptions, asked: _Asked) -> ModelOptions:
+    """Leave the heads out of what is loaded first; they are made when they are tried."""
+    if not set(asked.drafters) & set(HEADS):
+        return model
+    rest = [name for name in asked.drafters if name in (MODEL, LOOKUP)]
+    return replace(model, drafter=",".join(rest) or LOOKUP)
+
+
+def _check_heads(settings: RunSettings, asked: _Asked) -> None:
+    """Refuse a head that does not come with the pair, before anything is loaded.
+
+    Raises: OptionError.
+    """
+    own = heads_of(settings)
+    missing = [name for name in asked.drafters if name in HEADS and name not in own]
+    if missing:
+        raise OptionError(
+            f"tune tries the heads of the pair, and this one has none for {missing[0]}",
+            f"leave {missing[0]} out; localspec bench --head FILE tries another file's",
+        )
 
 
 def _settings(settings: RunSettings) -> RunSettings:

@@ -96,9 +96,11 @@ def test_a_tune_refuses_drafters_that_it_does_not_try(
     tiny_pair: TinyPair, run, drafter: str
 ) -> None:
     files = ("--target", tiny_pair.target, "--draft", tiny_pair.draft)
-    refused(run("tune", *files, "--drafter", drafter), code=2, says="tune tries model and lookup")
+    refused(run("tune", *files, "--drafter", drafter), code=2, says="tune tries ")
 
 
-def test_a_tune_refuses_heads(target: Path, tmp_path: Path, run) -> None:
+def test_a_tune_refuses_a_named_head(target: Path, tmp_path: Path, run) -> None:
     head = write_eagle3(tmp_path / "eagle3.gguf")
-    refused(run("tune", "--target", target, "--head", head), code=2, says="does not try heads")
+    refused(
+        run("tune", "--target", target, "--head", head), code=2, says="not one that --head names"
+    )

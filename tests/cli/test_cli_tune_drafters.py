@@ -197,6 +197,17 @@ def test_the_heads_of_a_pair_are_tried_and_measured(
     assert any(each["measured"] for each in _of(ran.document, kind)), ran.document["notes"]
 
 
+def test_a_head_can_be_the_only_drafter(
+    run: Run, tiny_pair: TinyPair, text: Path, tmp_path: Path
+) -> None:
+    head = knowing_heads(tiny_pair.target, tmp_path / "medusa.gguf", [0, *range(30, 60)], 40)
+    words = ["tune", "--target", str(tiny_pair.target), "--draft", str(head), "--text", str(text)]
+    ran = run(*words, "--max-time", "60s", "--ctx", "1024", "--json", "--drafter", "medusa")
+    assert ran.code in (0, 3), ran.err
+    assert ran.document["drafters"] == ["medusa"]
+    assert _left_out(ran.document)["lookup"] == "not asked for"
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
