@@ -12,6 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from localspec.core.counted import counted
 from localspec.engine.library import engine_version
 from localspec.engine.quantise import Recipe, quantise
 from localspec.errors import LocalspecError
@@ -41,7 +42,7 @@ def recipe_words(recipe: Recipe) -> str:
     if recipe.pure and apart and apart.lower() != tensors:
         words += f", {what} {apart.upper()}"
     if recipe.prune_layers:
-        words += f" without {len(set(recipe.prune_layers))} blocks"
+        words += f" without {counted(len(set(recipe.prune_layers)), 'block')}"
     return words
 
 
