@@ -14,6 +14,7 @@ from localspec.cli.binding import Common
 from localspec.cli.doctor_options import DoctorOptions
 from localspec.cli.engine_probe import engine_findings, probe_engine
 from localspec.cli.models_list import terminal_of, write
+from localspec.core.counted import counted
 from localspec.errors import LocalspecError
 from localspec.measure.machine import this_machine
 from localspec.pairs.catalogue import load_catalogue
@@ -83,7 +84,7 @@ def shown(findings: list[DoctorFinding], terminal: Terminal) -> list[str]:
     errors = sum(each.level == "error" for each in bad)
     if not bad:
         return [*lines, "", "All is well."]
-    count = f"{errors} error{'' if errors == 1 else 's'}, {len(bad) - errors} to look at"
+    count = f"{counted(errors, 'error')}, {len(bad) - errors} to look at"
     return [*lines, "", f"{count}."]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from localspec.cli import config_file, pairs_here
 from localspec.cli.engine_probe import finding
 from localspec.cli.known import setting_names, settings
+from localspec.core.counted import counted
 from localspec.errors import LocalspecError
 from localspec.measure.machine import Machine, disk_free_bytes
 from localspec.pairs.catalogue import Catalogue
@@ -35,7 +36,9 @@ def machine_findings(
     flags = " ".join(machine.speed_flags) or "no flags known"
     version = ".".join(map(str, sys.version_info[:3]))
     yield finding("python", "ok", f"Python {version} on {machine.system}")
-    yield finding("processor", "ok", f"{machine.processor}, {machine.cores} cores; {flags}")
+    yield finding(
+        "processor", "ok", f"{machine.processor}, {counted(machine.cores, 'core')}; {flags}"
+    )
     yield _threads(machine)
     yield _load(machine)
     if environment.get("OMP_WAIT_POLICY", "").lower() == "active":
@@ -51,7 +54,8 @@ def machine_findings(
 def _threads(machine: Machine) -> DoctorFinding:
     told = f"{machine.threads} by default (fast physical cores that we may use)"
     if machine.allowed < machine.logical:
-        detail = f"{told}; only {machine.allowed} of {machine.logical} processors are allowed to us"
+        processors = counted(machine.logical, "processor")
+        detail = f"{told}; only {machine.allowed} of {processors} allowed to us"
         return finding("threads", "note", detail, "taskset or the container decides; see --threads")
     return finding("threads", "ok", told)
 
@@ -100,7 +104,7 @@ def _partial() -> Iterator[DoctorFinding]:
     parts = partial_files()
     if parts:
         size = sum(part.stat().st_size for part in parts)
-        begun = "1 download is" if len(parts) == 1 else f"{len(parts)} downloads are"
+        begun = counted(len(parts), "download is", plural="downloads are")
         fix = f"models pull goes on where it stopped; or delete {parts[0].parent}/*.part"
         yield finding("downloads", "note", f"{begun} unfinished, {show_bytes(size)}", fix)
     else:
@@ -110,7 +114,7 @@ def _partial() -> Iterator[DoctorFinding]:
 def _broken_links(hub: Path) -> Iterator[DoctorFinding]:
     found = [p for p in hub.glob("models--*/snapshots/*/**/*.gguf") if not p.exists()]
     if found:
-        detail = f"{len(found)} links to nothing, the first is {found[0]}"
+        detail = f"{counted(len(found), 'link')} to nothing, the first is {found[0]}"
         yield finding("links", "warning", detail, "models pull the pair again")
 
 
@@ -119,7 +123,11 @@ def settings_findings(path: Path | None) -> Iterator[DoctorFinding]:
     place = path or config_file.default_path()
     try:
         given = config_file.read(path, setting_names())
-        state = f"{len(given)} settings in {place}" if given else f"none; {place} would be read"
+        state = (
+            f"{counted(len(given), 'setting')} in {place}"
+            if given
+            else f"none; {place} would be read"
+        )
         yield finding("settings", "ok", state)
     except LocalspecError as failure:
         yield finding("settings", "error", failure.message, failure.hint or f"mend {place}")
@@ -128,7 +136,7 @@ def settings_findings(path: Path | None) -> Iterator[DoctorFinding]:
         known = pairs_here.catalogue()
         own = pairs_here.own_models()
         more = f", your own from {own}" if own.is_file() else ""
-        yield finding("catalogue", "ok", f"{len(known.pairs)} pairs{more}")
+        yield finding("catalogue", "ok", f"{counted(len(known.pairs), 'pair')}{more}")
         yield _demo(known)
     except LocalspecError as failure:
         fix = failure.hint or f"mend models.toml in {config_dir()}"
@@ -156,7 +164,7 @@ def terminal_finding(terminal: Terminal, environment: Mapping[str, str]) -> Doct
     """Say what the terminal can show."""
     colours = "256 colours" if terminal.many_colours else "16 colours"
     screen = "a terminal" if terminal.shown else "no terminal: plain text, no live line"
-    words = [screen, *([colours] if terminal.out_ansi else []), f"{terminal.width()} columns"]
+    words = [screen, *([colours] if terminal.out_ansi else []), counted(terminal.width(), "column")]
     named = environment.get("TERM", "")
     detail = f"{', '.join(words)}{f', TERM={named}' if named else ''}"
     if not terminal.unicode:

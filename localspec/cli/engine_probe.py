@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from localspec.core.counted import counted
 from localspec.measure.machine import Machine
 from localspec.pairs.memory import show_bytes
 from localspec.report.pair_documents import DoctorFinding
@@ -164,11 +165,12 @@ def _devices(devices: Sequence[Mapping[str, Any]], *, offload: bool) -> DoctorFi
 def _batching(found: Mapping[str, Any]) -> DoctorFinding:
     """Say how far one and the same logits lie apart when passes have other widths."""
     widths = found["widths"]
-    each = ", ".join(f"{w['rows']} rows {w['largest']:.2g}" for w in widths)
+    each = ", ".join(f"{counted(w['rows'], 'row')} {w['largest']:.2g}" for w in widths)
     flips = sum(int(w["flips"]) for w in widths)
     tokens = int(found["tokens"])
     detail = (
-        f"{found['model']}, {tokens} tokens after {found['before']} read singly and in batches: "
+        f"{found['model']}, {counted(tokens, 'token')} after {found['before']} "
+        "read singly and in batches: "
         f"largest change of a logit {each}; the likeliest token changed in {flips} of "
         f"{tokens * len(widths)} places"
     )

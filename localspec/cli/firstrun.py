@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from localspec.cli import pairs_here
 from localspec.cli.notes import Notes
+from localspec.core.counted import counted
 from localspec.errors import HubError, NotHere
 from localspec.measure.machine import Machine, this_machine
 from localspec.pairs.catalogue import Pair
@@ -75,7 +76,7 @@ def first_pair(notes: Notes, *, yes: bool, offline: bool) -> str:
 
 def _asked(pair: Pair, machine: Machine, notes: Notes, *, yes: bool) -> str:
     free, cores = show_bytes(machine.available_bytes), machine.threads
-    threads = "1 thread" if cores == 1 else f"{cores} threads"
+    threads = counted(cores, "thread")
     notes.say(f"{free} of memory is free, {threads} of {machine.processor}.")
     question = f"{pair.name} fits ({pair.kind}). Download {pairs_here.describe_fetch(pair)}?"
     if not yes and not pairs_here.confirm(question):

@@ -12,6 +12,7 @@ from localspec.cli.models_layouts import is_layout, remove_layouts
 from localspec.cli.models_list import terminal_of, write
 from localspec.cli.models_options import PairName, PullOptions, RemoveOptions, VerifyOptions
 from localspec.cli.notes import Notes
+from localspec.core.counted import counted
 from localspec.errors import NotHere, OptionError
 from localspec.pairs.catalogue import Pair
 from localspec.pairs.hub import DownloadPlan, FilePlan, Hub, list_files, plan_download, pull
@@ -213,7 +214,7 @@ def _is_own(name: str) -> bool:
 
 
 def _what(plan: Removal, mine: bool, pair: Pair) -> str:
-    files = "1 file" if len(plan.files) == 1 else f"{len(plan.files)} files"
+    files = counted(len(plan.files), "file")
     parts = [f"{files}, {show_bytes(plan.bytes)}"] if plan.files else []
     return " and ".join([*parts, *([f"the entry {pair.name}"] if mine else [])])
 

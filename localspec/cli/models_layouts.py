@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from localspec.cli import pairs_here
+from localspec.core.counted import counted
 from localspec.errors import NotHere
 from localspec.pairs.catalogue import Pair
 from localspec.pairs.memory import show_bytes
@@ -63,7 +64,7 @@ def remove_layouts(name: str | None, *, yes: bool) -> list[str]:
     if not chosen:
         raise NotHere(f"no layout {name or ''}".rstrip(), "localspec models list shows them")
     total = show_bytes(sum(each.bytes for each in chosen))
-    count = "1 layout" if len(chosen) == 1 else f"{len(chosen)} layouts"
+    count = counted(len(chosen), "layout")
     asked = yes or not pairs_here.on_a_terminal()
     if not asked and not pairs_here.confirm(f"Delete {count}, {total}?"):
         return []

@@ -13,6 +13,7 @@ from localspec.cli.effective import effective_options
 from localspec.cli.events import STDOUT, only_steps, recorder
 from localspec.cli.notes import Notes
 from localspec.cli.streams import INTERRUPTED
+from localspec.core.counted import counted
 from localspec.core.events import FinishReason, Notice
 from localspec.report.answer import AnswerFacts, chat_document
 from localspec.report.write import to_json
@@ -51,7 +52,7 @@ def answer_once(
     if reply is None:
         raise KeyboardInterrupt
     if reply.invalid:
-        notes.say(f"{reply.invalid} bytes of the answer were no UTF-8")
+        notes.say(f"{counted(reply.invalid, 'byte')} of the answer not UTF-8")
     if how.as_json:
         facts = answer_facts(session, runtime, reply, notes)
         sys.stdout.write(to_json(chat_document(facts, reply.tally)) + "\n")

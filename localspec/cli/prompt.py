@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from localspec.core.counted import counted
 from localspec.errors import NotHere, OptionError
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -90,5 +91,5 @@ def _decoded(data: bytes, where: str) -> Question:
     broken = text.count(REPLACEMENT) - data.count(REPLACEMENT.encode())
     if broken <= 0:
         return Question(text)
-    places = "1 place" if broken == 1 else f"{broken} places"
+    places = counted(broken, "place")
     return Question(text, (f"{where} is not UTF-8 in {places}: each is read as {REPLACEMENT}",))

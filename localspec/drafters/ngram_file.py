@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localspec.core.counted import counted
 from localspec.core.tokens import Tokens
 from localspec.drafters.ngram_table import NgramTable, from_arrays, train
 from localspec.errors import LocalspecError, OptionError, PairRefused
@@ -195,9 +196,11 @@ def open_or_learn(
 def _summary(how: str, kept: KeptTable) -> str:
     """Say size and expected acceptance in a line."""
     report = kept.report
-    line = f"n-gram table {how}: {report.tokens} tokens, {report.size_bytes / 1e6:.1f} MB"
+    line = (
+        f"n-gram table {how}: {counted(report.tokens, 'token')}, {report.size_bytes / 1e6:.1f} MB"
+    )
     if report.left_out:
-        line += f", {report.left_out} tokens left out"
+        line += f", {counted(report.left_out, 'token')} left out"
     if report.top1 is None:
         return line
     return f"{line}, expected acceptance {report.top1:.0%} on text like it"

@@ -118,7 +118,7 @@ class _Bench:
             begun = len(self.samples)
             try:
                 for slot in block:
-                    self.samples.append(self._undisturbed(slot))
+                    self._undisturbed(slot)
             finally:
                 self._compare(self.samples[begun:])
         self._repeat_outliers(number)
@@ -136,12 +136,17 @@ class _Bench:
         now = noise.clock_mhz() if self.tools.meter else None
         self.clocks += [now] if now else []
 
-    def _undisturbed(self, slot: Slot) -> Sample:
-        """Measure an answer, again while other programs used the processors."""
-        sample = self._measure(slot)
-        while sample.affected and sample.attempts < ATTEMPTS and self._may_repeat():
-            sample = self._better(sample, self._measure(slot, attempt=sample.attempts + 1))
-        return sample
+    def _undisturbed(self, slot: Slot) -> None:
+        """Measure an answer, again while other programs used the processors.
+
+        The first measurement is kept at once: an end during the second must not lose it.
+        """
+        self.samples.append(self._measure(slot))
+        while (old := self.samples[-1]).affected and old.attempts < ATTEMPTS:
+            if not self._may_repeat():
+                return
+            new = self._measure(slot, attempt=old.attempts + 1)
+            self.samples[-1] = self._better(old, new)
 
     def _better(self, old: Sample, new: Sample) -> Sample:
         kept, lost = (new, old) if (new.others or 0) <= (old.others or 0) else (old, new)

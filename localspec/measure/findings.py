@@ -6,13 +6,13 @@ Knows results and the rule of the verdict. Does not know how it is shown.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from localspec.core.counted import counted
 from localspec.core.events import Step
 from localspec.core.statistics import Estimate
 from localspec.core.tally import acceptance_by_position
 from localspec.measure import noise
 from localspec.measure.advice import Account, account_of, helps
 from localspec.measure.arms import Arm
-from localspec.measure.oddities import counted
 from localspec.measure.predict import overheads, predicted_speedup
 from localspec.measure.result import BenchResult, Compared, tokens_per_s
 from localspec.measure.verdict import Quiet, Word, judge
@@ -88,10 +88,10 @@ def odd_texts(result: BenchResult) -> Iterator[str]:
     """Say which differences between texts are more than rounding."""
     odd = [difference for difference in result.differences if not difference.rounding]
     if odd:
-        first = odd[0]
+        said = counted(len(odd), "text differs", plural="texts differ")
         yield (
-            f"{counted(len(odd), 'text')} differ from plain where the two best logits are "
-            f"{first.gap:.2f} apart: more than rounding explains; please report it"
+            f"{said} from plain where the two best logits are {odd[0].gap:.2f} apart: "
+            "more than rounding explains; please report it"
         )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from localspec.core.counted import counted
 from localspec.core.distribution import Distribution
 from localspec.core.sampling import DEFAULT_SAMPLING, Sampler
 from localspec.core.theory import CurvePoint, best, curve, interpolated
@@ -118,7 +119,7 @@ def scored(bench: Bench, asked: Search) -> list[Point]:
     with reading(bench, told, threads=asked.threads) as score:
         rules = _rules(source, asked, score)
         cuts = eliminate(rules)
-        asked.notify(f"{len(asked.memo)} ways to leave something out were scored")
+        asked.notify(f"{counted(len(asked.memo), 'way')} to leave something out scored")
         points = _points(bench, [Cut(frozenset(), 1.0, 0), *cuts])
         swaps = [_swapped(rules, point) for point in likeliest(points, asked.finalists)]
         points += _points(bench, [cut for cut in swaps if cut not in cuts and cut.parts])
@@ -137,8 +138,8 @@ def _rules(source: Path, asked: Search, score: Callable[[Part], float]) -> Rules
         left_out = frozenset(half for part in chosen for half in part)
         if left_out not in asked.memo:
             asked.memo[left_out] = score(left_out)
-            asked.notify(f"{len(asked.memo)} scored, {len(left_out)} halves out: "
-                         f"{asked.memo[left_out]:.3f}")  # fmt: skip
+            out = counted(len(left_out), "half", plural="halves")
+            asked.notify(f"{len(asked.memo)} scored, {out} out: {asked.memo[left_out]:.3f}")
         return asked.memo[left_out]
 
     return Rules(sizes, remembered, FLOOR, asked.enough)

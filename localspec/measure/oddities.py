@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from localspec.core.counted import counted
 from localspec.measure.noise import CLOCK_LIMIT, DRIFT_LIMIT
 from localspec.measure.sample import Sample
 
@@ -31,8 +32,3 @@ def oddities(
         )
     if len(clocks) > 1 and min(clocks) < (1 - CLOCK_LIMIT) * max(clocks):
         yield f"the processor's clock went between {min(clocks):.0f} and {max(clocks):.0f} MHz"
-
-
-def counted(number: int, thing: str) -> str:
-    """Write a number with its noun."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import ceil
 
+from localspec.core.counted import counted
 from localspec.errors import LocalspecError
 from localspec.measure import noise
 from localspec.measure.arms import Arm, Design, Slot
@@ -219,5 +220,5 @@ def streams_sentence(found: Sequence[StreamsFound]) -> str:
 
 def _at_once(point: tuple[int, ArmFound]) -> str:
     count, best = point
-    sequences = "1 sequence" if count == 1 else f"{count} sequences at once"
+    sequences = counted(count, "sequence", plural="sequences at once")
     return f"{sequences} ({best.arm.label}: {best.speedup:.2f} times as fast)"

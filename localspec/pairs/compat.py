@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from localspec.core.counted import counted
 from localspec.errors import PairRefused
 from localspec.pairs.header import Header
 from localspec.pairs.kinds import HEADS, NOT_A_DRAFT, Mode, an, has_mtp, mode_of, mtp_layers
@@ -152,8 +153,10 @@ def _tail(ours: Vocabulary, theirs: Vocabulary) -> Finding:
     shorter, longer, who = (theirs, ours, "target") if extra > 0 else (ours, theirs, "draft")
     real = sum(not longer.means_nothing(token) for token in range(len(shorter), len(longer)))
     if not real:
-        return Finding("size", "ok", f"the {who} has {abs(extra)} extra ids, all padding")
-    detail = f"the {who} has {abs(extra)} extra ids, {real} of them with a text"
+        return Finding(
+            "size", "ok", f"the {who} has {counted(abs(extra), 'extra id')}, all padding"
+        )
+    detail = f"the {who} has {counted(abs(extra), 'extra id')}, {real} of them with a text"
     if real > MOST_EXTRA * len(longer):
         return Finding("size", "refused", f"{detail}: these are different vocabularies")
     fate = "which the draft never guesses" if who == "target" else "which are never drafted"

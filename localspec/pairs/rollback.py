@@ -6,6 +6,7 @@ tries every way when a cache is made.
 
 from dataclasses import replace
 
+from localspec.core.counted import counted
 from localspec.engine.checkpoints import MOST_BYTES, RECENT, TURNS
 from localspec.pairs.header import Header
 from localspec.pairs.memory import Load, kv_bytes, partial_bytes, show_bytes, snapshot_bytes
@@ -52,7 +53,7 @@ def in_words(header: Header, load: Load) -> str:
         said.append(f"sliding window kept {kept}, {show_bytes(extra)} {more}")
     if load.snapshots:
         each = show_bytes(snapshot_bytes(header))
-        said.append(f"{load.snapshots} snapshots of its state, {each} each")
+        said.append(f"{counted(load.snapshots, 'snapshot')} of its state, {each} each")
     if load.copies:
         each = show_bytes(partial_bytes(header, load))
         said.append(f"copies of its state, {each} each, {show_bytes(load.copies)} at most")

@@ -13,6 +13,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from localspec.core.counted import counted
 from localspec.report.bench_documents import ArmInfo, BenchDocument, KindInfo
 from localspec.report.bench_text import arm_name, stream_names, stream_rows
 from localspec.report.documents import Interval
@@ -69,7 +70,7 @@ def cost_chart(document: BenchDocument) -> str:
             one = points[0].median_s
             rows = [point.rows for point in points]
             heights = [point.median_s / one for point in points]
-            label = f"after {context} tokens"
+            label = f"after {counted(context, 'token')}"
             if number == 0:
                 spread = [point.iqr_s / one / 2 for point in points]
                 axes.bar(rows, heights, 0.72, color=SERIES[0], alpha=0.8, label=label)

@@ -6,6 +6,7 @@ Knows the document and the template.
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from localspec import __version__
+from localspec.core.counted import counted
 from localspec.report.bench_charts import (
     acceptance_chart,
     cost_chart,
@@ -48,6 +49,7 @@ def bench_page(document: BenchDocument) -> str:
         charts=charts,
         arms=arm_names(document.kinds),
         arm_name=arm_name,
+        counted=counted,
         use_of=use_of,
         first=first,
         stream_names=stream_names(document),

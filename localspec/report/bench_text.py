@@ -4,6 +4,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from io import StringIO
 
+from localspec.core.counted import counted
 from localspec.report.bench_documents import (
     ArmInfo,
     BenchDocument,
@@ -41,7 +42,7 @@ def bench_markdown(document: BenchDocument) -> str:
         "",
         f"{_cell(document.verdict.reason)}",
         "",
-        f"{files}; {machine.processor}, {machine.allowed} processors; {machine.engine}; "
+        f"{files}; {machine.processor}, {counted(machine.allowed, 'processor')}; {machine.engine}; "
         f"{document.measured_at}",
         "",
     ]

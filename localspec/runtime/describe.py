@@ -3,6 +3,7 @@
 Knows loaded models and devices. Does not know where the words are shown.
 """
 
+from localspec.core.counted import counted
 from localspec.engine import Context, Model
 from localspec.engine.devices import can_offload, list_devices
 from localspec.engine.threads import default_threads
@@ -32,4 +33,4 @@ def _device(context: Context | None) -> str:
         names = [device.description for device in list_devices() if device.is_gpu]
         return ", ".join(names) or "GPU"
     threads = context.threads[0] if context else default_threads()
-    return f"CPU {threads} thread{'s' if threads > 1 else ''}"
+    return f"CPU {counted(threads, 'thread')}"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from localspec.core.counted import counted
 from localspec.engine.library import engine_version
 from localspec.engine.quantise import COPY, Recipe, quantise
 from localspec.errors import LocalspecError
@@ -43,8 +44,7 @@ def recipe_words(recipe: Recipe) -> str:
     if recipe.pure and apart and apart.lower() != tensors:
         words += f", {what} {apart.upper()}"
     if recipe.prune_layers:
-        count = len(set(recipe.prune_layers))
-        words += f" without {count} block{'s' if count > 1 else ''}"
+        words += f" without {counted(len(set(recipe.prune_layers)), 'block')}"
     return words
 
 

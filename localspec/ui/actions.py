@@ -11,6 +11,7 @@ from pathlib import Path
 
 from localspec.chat.conversation import Conversation, from_json
 from localspec.chat.session import ChatSession
+from localspec.core.counted import counted
 from localspec.core.sampling import SamplingParams
 from localspec.errors import NotHere, OptionError
 from localspec.ui.commands import COMMANDS, Call
@@ -173,7 +174,7 @@ class Actions:
     def _read(self, argument: str) -> None:
         text = read_text(argument, "/read FILE")
         self._before += f"{text.rstrip()}\n\n"
-        self._note(f"{len(text):,} characters of {argument} go before your next message")
+        self._note(f"{counted(len(text), 'character')} of {argument} before your next message")
 
     def _edit(self, _: str) -> None:
         if not self.session.last_prompt:
@@ -195,8 +196,7 @@ class Actions:
         self._note(f"{self._turns()} taken up")
 
     def _turns(self) -> str:
-        count = len(self.session.conversation.turns)
-        return "1 turn" if count == 1 else f"{count} turns"
+        return counted(len(self.session.conversation.turns), "turn")
 
     def _colors(self, _: str) -> None:
         on = self.view.options.view is not View.TOKENS

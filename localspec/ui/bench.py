@@ -5,6 +5,7 @@ Knows the document. Returns lines; printing is left to the command.
 
 from collections.abc import Iterator, Sequence
 
+from localspec.core.counted import counted
 from localspec.report.bench_documents import ArmInfo, BenchDocument, KindInfo, StreamInfo
 from localspec.report.bench_text import arm_name, arm_names, stream_names, stream_rows, use_of
 from localspec.report.documents import CostCurve, Interval
@@ -87,7 +88,7 @@ def cost_lines(costs: CostCurve, width: int, *, unicode: bool = True) -> list[st
     top = max(point.median_s for point in points)
     times = "×" if unicode else "x"
     room = min(width - 34, WIDEST_BAR)
-    rows = [["rows", "ms", f"of one row, after {shortest} tokens", ""]]
+    rows = [["rows", "ms", f"of one row, after {counted(shortest, 'token')}", ""]]
     for point in points:
         drawn = bar(point.median_s, top, room, unicode=unicode) if room >= 4 else ""
         spread = "±" if unicode else "+-"
@@ -147,7 +148,7 @@ def _texts(document: BenchDocument, width: int) -> Iterator[str]:
     if not compared:
         return
     same, of = (sum(getattr(found, n) for _, found in compared) for n in ("same", "of"))
-    yield from labelled("text", f"identical to plain in {same} of {of} answers", width)
+    yield from labelled("text", f"identical to plain in {same} of {counted(of, 'answer')}", width)
     for arm, found in compared:
         for first in found.first_differences[:3]:
             gap = (

@@ -5,14 +5,12 @@ Knows a terminal and progress. Off a terminal it writes a line per tenth, and no
 
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from localspec.measure.bench import Progress
-from localspec.ui.cells import fit_fields
-from localspec.ui.terminal import Terminal, Tone
+from localspec.ui.status_line import StatusLine
+from localspec.ui.terminal import Terminal
 
-REDRAW_S = 0.1
 TENTHS = 10
 
 
@@ -26,31 +24,23 @@ class BenchLine:
         quiet: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._terminal, self._quiet, self._clock = terminal, quiet, clock
-        self._shown_at = float("-inf")
+        self._terminal, self._quiet = terminal, quiet
+        self._line = StatusLine(terminal, shown=terminal.err_ansi and not quiet, clock=clock)
         self._tenth = -1
-        self._drawn = False
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.clear()
+    def __exit__(self, *raised: object) -> None:
+        self._line.clear()
 
     def __call__(self, progress: Progress) -> None:
         """Show where the bench stands."""
         if self._quiet:
             return
         if self._terminal.err_ansi:
-            now = self._clock()
-            if now - self._shown_at >= REDRAW_S:
-                self._shown_at = now
-                self._draw(words(progress))
+            if self._line.due:
+                self._line.draw(*words(progress))
             return
         tenth = TENTHS * progress.done // max(progress.total, 1)
         if tenth > self._tenth:
@@ -59,22 +49,9 @@ class BenchLine:
 
     def say(self, text: str) -> None:
         """Write a line that stays."""
-        self.clear()
+        self._line.clear()
         if not self._quiet:
             self._terminal.say(text)
-
-    def clear(self) -> None:
-        """Remove the line."""
-        if self._drawn:
-            self._terminal.err.write("\r\x1b[K")
-            self._terminal.err.flush()
-            self._drawn = False
-
-    def _draw(self, fields: list[str]) -> None:
-        line = fit_fields(fields, width=self._terminal.width() - 1)
-        self._terminal.err.write(f"\r\x1b[K{self._terminal.paint(line, Tone.DIM)}")
-        self._terminal.err.flush()
-        self._drawn = True
 
 
 def words(progress: Progress) -> list[str]:

@@ -6,6 +6,7 @@ Knows tallies and words. Does not know terminals besides a width.
 from collections import deque
 from dataclasses import dataclass, field
 
+from localspec.core.counted import counted
 from localspec.core.events import FinishReason, Step
 from localspec.core.tally import Tally
 from localspec.ui.cells import clip, fit_fields
@@ -84,7 +85,7 @@ def summary(tally: Tally, finish: FinishReason, width: int) -> str:
     if not tally.passes:
         return fit_fields([*stopped, "nothing was written yet"], width=width)
     speed = tally.tokens_per_s
-    tokens = "1 token" if tally.emitted == 1 else f"{tally.emitted:,} tokens"
+    tokens = counted(tally.emitted, "token")
     fields = [*stopped, f"{'' if stopped else ' '}{tokens} in {seconds(tally.decode_s)}"]
     fields += [f"{number(speed)} tok/s"] if speed else []
     if not tally.drafted:

@@ -5,6 +5,7 @@ Knows tallies and facts. Does not know terminals besides a width and whether the
 
 from localspec.chat.partners import Facts
 from localspec.chat.session import Comparison, Reply
+from localspec.core.counted import counted
 from localspec.core.tally import (
     Account,
     Tally,
@@ -39,13 +40,13 @@ def stats(reply: Reply, width: int, *, unicode: bool = True) -> list[str]:
 
 def _tokens(tally: Tally) -> str:
     fields = [f"{tally.emitted:,} written", f"{tally.accepted:,} accepted"]
-    fields.append(f"{tally.passes:,} target passes")
+    fields.append(counted(tally.passes, "target pass"))
     return " · ".join([*fields, f"{tally.cut:,} cut"] if tally.cut else fields)
 
 
 def _prompt(tally: Tally) -> str:
     reused = [f"{tally.reused:,} from the cache"] if tally.reused else []
-    return " · ".join([f"{tally.prompt:,} tokens", *reused, seconds(tally.prefill_s)])
+    return " · ".join([counted(tally.prompt, "token"), *reused, seconds(tally.prefill_s)])
 
 
 def _speed(tally: Tally) -> str:
@@ -55,7 +56,7 @@ def _speed(tally: Tally) -> str:
     fields = [f"{number(speed)} tok/s"]
     if plain is not None:
         samples = len(tally.baseline.samples)
-        passes = "1 plain pass" if samples == 1 else f"{samples} plain passes"
+        passes = counted(samples, "plain pass")
         age = ago(tally.baseline.age or 0)
         fields.append(f"plain {number(plain)} (median of {passes}, the last {age})")
     if not tally.drafted:
@@ -97,7 +98,7 @@ def _account(account: Account, plain_s: float | None, share: float | None) -> st
     """Say what a drafter did, what it cost, and what part of the saving is its own."""
     rate = (account.acceptance_rate or 0) * 100
     fields = [
-        f"{account.rounds:,} rounds",
+        counted(account.rounds, "round"),
         f"accepted {account.accepted:,} of {account.judged:,} ({rate:.0f} %)",
         f"{1e3 * account.draft_s / max(account.drafted, 1):.1f} ms a drafted token",
     ]
@@ -114,8 +115,14 @@ def comparison(found: Comparison, width: int, *, sampled: bool) -> list[str]:
     """Say how the two answers to one prompt differ in time and text."""
     ours, plain = found.speculative.tally, found.plain.tally
     rows = [
-        ("with draft", f"{ours.emitted:,} tokens in {seconds(ours.decode_s)} · {_tps(ours)}"),
-        ("plain", f"{plain.emitted:,} tokens in {seconds(plain.decode_s)} · {_tps(plain)}"),
+        (
+            "with draft",
+            f"{counted(ours.emitted, 'token')} in {seconds(ours.decode_s)} · {_tps(ours)}",
+        ),
+        (
+            "plain",
+            f"{counted(plain.emitted, 'token')} in {seconds(plain.decode_s)} · {_tps(plain)}",
+        ),
     ]
     if found.speedup:
         rows.append(("speed-up", f"{found.speedup:.2f}×"))

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from localspec.core.counted import counted
 from localspec.report.trace_documents import TraceDocument, TraceGuess, TraceRound, TraceWritten
 from localspec.ui.cells import Neutraliser, clip, width_of
 from localspec.ui.terminal import RESET, Terminal, Tone
@@ -123,7 +124,7 @@ def show_summary(terminal: Terminal, document: TraceDocument) -> None:
     """Close a trace with its counters."""
     counts = document.counts
     said = [
-        f"{counts.emitted} tokens in {counts.target_passes} target passes",
+        f"{counted(counts.emitted, 'token')} in {counted(counts.target_passes, 'target pass')}",
         f"accepted {counts.accepted} of {counts.judged} judged",
     ]
     if document.tokens_per_pass is not None:

@@ -5,6 +5,7 @@ Knows the document. Returns lines; printing is left to the command.
 
 from collections.abc import Iterator
 
+from localspec.core.counted import counted
 from localspec.pairs.memory import show_bytes
 from localspec.report.documents import Interval
 from localspec.report.tune_documents import (
@@ -123,7 +124,7 @@ def _drafters(document: TuneDocument) -> str:
 
 def _lost(found: TuneQuality) -> str:
     return (
-        f"against the given target over {found.tokens:,} tokens of your text: "
+        f"against the given target over {counted(found.tokens, 'token')} of your text: "
         f"KL {found.kl_mean:.4f} (95 %: {found.kl_mean_low:.4f}-{found.kl_mean_high:.4f}), "
         f"99th percentile {found.kl_p99:.3f} ({found.kl_p99_low:.3f}-{found.kl_p99_high:.3f}), "
         f"same top token {found.top1_agreement:.1%} "

@@ -5,12 +5,11 @@ Knows a terminal. Off a terminal only done steps are written, and nothing with -
 
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from localspec.measure.bench import Progress
-from localspec.ui.bench_progress import REDRAW_S, words
-from localspec.ui.cells import fit_fields
+from localspec.ui.bench_progress import words
+from localspec.ui.status_line import StatusLine
 from localspec.ui.terminal import Terminal, Tone
 
 
@@ -26,19 +25,13 @@ class TuneLine:
     ) -> None:
         self._terminal, self._quiet, self._clock = terminal, quiet, clock
         self._began = clock()
-        self._shown_at = float("-inf")
-        self._drawn = False
+        self._line = StatusLine(terminal, shown=terminal.err_ansi and not quiet, clock=clock)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._clear()
+    def __exit__(self, *raised: object) -> None:
+        self._line.clear()
 
     def say(self, text: str) -> None:
         """Show what goes on now."""
@@ -48,7 +41,7 @@ class TuneLine:
         """Write a step that is done, with the time since the begin."""
         if self._quiet:
             return
-        self._clear()
+        self._line.clear()
         mark = "✓" if self._terminal.unicode else "ok"
         shown = self._terminal.paint(mark, Tone.GOOD)
         spent = self._terminal.paint(f"{self._spent():>6}", Tone.DIM)
@@ -56,7 +49,7 @@ class TuneLine:
 
     def progress(self, progress: Progress) -> None:
         """Show where the trial stands."""
-        if self._clock() - self._shown_at >= REDRAW_S:
+        if self._line.due:
             self._draw(words(progress))
 
     def _spent(self) -> str:
@@ -64,21 +57,8 @@ class TuneLine:
         return f"{minutes}:{seconds:02d}"
 
     def _draw(self, fields: list[str]) -> None:
-        if self._quiet or not self._terminal.err_ansi:
-            return
-        self._shown_at = self._clock()
         dots = "…" if self._terminal.unicode else ".."
-        line = fit_fields(fields, width=self._terminal.width() - 12)
-        shown = f"{self._spent():>6} {dots} {line}"
-        self._terminal.err.write(f"\r\x1b[K{self._terminal.paint(shown, Tone.DIM)}")
-        self._terminal.err.flush()
-        self._drawn = True
-
-    def _clear(self) -> None:
-        if self._drawn:
-            self._terminal.err.write("\r\x1b[K")
-            self._terminal.err.flush()
-            self._drawn = False
+        self._line.draw(*fields, lead=f"{self._spent():>6} {dots} ")
 
 
 def _plain(text: str, unicode: bool) -> str:

@@ -7,29 +7,27 @@ since whoever waits is deep in the engine's native code.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Lock, Thread
-from types import TracebackType
 from typing import Self
 
-from localspec.ui.cells import clip
-from localspec.ui.terminal import Terminal, Tone
+from localspec.ui.status_line import StatusLine
+from localspec.ui.terminal import Terminal
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 ASCII_FRAMES = "|/-\\"
 FRAME_S = 0.1
-_ERASE = "\r\x1b[K"
 
 
 class Waiting:
     """Show that something goes on: only on a terminal, and not with `quiet`."""
 
     def __init__(self, terminal: Terminal, text: str, *, quiet: bool = False) -> None:
-        self._terminal = terminal
+        shown = terminal.live and not quiet
+        self._frames = FRAMES if terminal.unicode else ASCII_FRAMES
         self._text = text
+        self._line = StatusLine(terminal, shown=shown)
         self._done = Event()
         self._lock = Lock()
         self._frame = 0
-        self._drawn = False
-        shown = terminal.live and not quiet
         self._thread = Thread(target=self._run, daemon=True) if shown else None
 
     def __enter__(self) -> Self:
@@ -37,12 +35,7 @@ class Waiting:
             self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._done.set()
         if self._thread:
             self._thread.join()
@@ -57,9 +50,7 @@ class Waiting:
     def aside(self) -> Iterator[None]:
         """Take the line away while something else is written."""
         with self._lock:
-            if self._drawn:
-                self._write(_ERASE)
-                self._drawn = False
+            self._line.clear()
             yield
 
     def telling(self, say: Callable[[str], None]) -> Callable[[str], None]:
@@ -78,13 +69,6 @@ class Waiting:
             self._done.wait(FRAME_S)
 
     def _draw(self) -> None:
-        frames = FRAMES if self._terminal.unicode else ASCII_FRAMES
         text = self._text if "…" in self._text else f"{self._text} …"
-        line = clip(f" {frames[self._frame % len(frames)]} {text}", self._terminal.width() - 1)
-        self._write(f"\r{self._terminal.paint(line, Tone.DIM)}\x1b[K")
+        self._line.draw(text, lead=f" {self._frames[self._frame % len(self._frames)]} ")
         self._frame += 1
-        self._drawn = True
-
-    def _write(self, text: str) -> None:
-        self._terminal.err.write(text)
-        self._terminal.err.flush()

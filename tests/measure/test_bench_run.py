@@ -16,6 +16,7 @@ from localspec.measure.verdict import Word
 from tests.core.fakes import FakeClock
 from tests.measure.scripted import (
     DRAFT_S,
+    Interference,
     Machine,
     ScriptedRunner,
     design,
@@ -178,6 +179,26 @@ def test_a_bench_that_ends_early_does_not_wait_for_costs(end: str) -> None:
     result = run_bench(design(), runner, told)
     assert (result.stopped, asked) == (end, [])
     assert result.costs == known_costs()
+
+
+@pytest.mark.parametrize("second", [1, 2])
+def test_an_interrupted_repeat_keeps_what_was_measured_before_it(second: int) -> None:
+    machine = Machine(interference=(Interference(0.0, 1e9, 2.0),))
+    warmed, first = 2, 1
+    runner = ScriptedRunner(machine, {"code": [0.8]}, interrupt_at=warmed + first + second - 1)
+    result = run_bench(design(), runner, tools(machine, early_stop=False))
+    assert result.stopped == "interrupted"
+    assert [sample.attempts for sample in result.samples] == [second]
+    assert len(result.replaced) == second - 1
+
+
+def test_a_time_limit_during_a_repeat_keeps_what_was_measured_before_it() -> None:
+    machine = Machine(interference=(Interference(0.0, 1e9, 2.0),))
+    runner = ScriptedRunner(machine, {"code": [0.8]})
+    limited = tools(machine, max_s=1.0, warmup=0, early_stop=False)  # the first takes 2 s
+    result = run_bench(design(), runner, limited)
+    assert result.stopped == "time"
+    assert [sample.attempts for sample in result.samples] == [1]
 
 
 def test_the_time_limit_ends_a_bench_between_two_answers() -> None:

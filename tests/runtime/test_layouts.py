@@ -179,6 +179,7 @@ def test_a_file_that_cannot_be_requantised_says_why(tmp_path: Path) -> None:
         (Recipe("q4_0", pure=True, output_type="q4_0", embedding_type="q8_0"), "Q4_0"),
         (Recipe("q4_0", pure=True, embedding_type="q6_k"), "Q4_0, embedding Q6_K"),
         (Recipe("q4_0", pure=True, prune_layers=(1, 2)), "Q4_0 without 2 blocks"),
+        (Recipe("q4_0", pure=True, prune_layers=(1,)), "Q4_0 without 1 block"),
     ],
 )
 def test_a_recipe_has_a_name(recipe: Recipe, words: str) -> None:

@@ -78,7 +78,9 @@ def test_the_summary_has_the_counters(rule: RuleName) -> None:
     assert f"40 tokens in {counts.target_passes} target passes" in _written(terminal.err)
     assert f"accepted {counts.accepted} of {counts.judged} judged" in _written(terminal.err)
     terminal = replace(terminal, err=StringIO())
-    show_summary(terminal, document.model_copy(update={"tokens_per_pass": None}))
+    one = counts.model_copy(update={"emitted": 1, "target_passes": 1})
+    show_summary(terminal, document.model_copy(update={"tokens_per_pass": None, "counts": one}))
+    assert "1 token in 1 target pass ·" in _written(terminal.err)
     assert "per pass" not in _written(terminal.err)
 
 

@@ -1,6 +1,7 @@
 """Numbers and words of readout, summary, tables and commands, without a terminal."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -144,6 +145,17 @@ def test_stats_fit_narrow_terminals_and_show_every_account():
     assert "by lookup" in whole
     assert "█" in whole
     assert "█" not in "\n".join(stats(reply, 100, unicode=False))
+
+
+def test_one_token_one_pass_and_one_round_are_not_many():
+    chat = ChatSession(ScriptedRuntime(saying("x" * 9)))
+    reply = list(chat.reply("x"))[-1]
+    tally = Tally(baseline=Baseline(), prompt=1)
+    tally.add(step(1, 0.1, 1, 0, 1))
+    said = "\n".join(stats(replace(reply, tally=tally), 100))
+    assert "1 target pass ·" in said or "1 target pass\n" in said
+    assert "1 token ·" in said
+    assert "1 round ·" in said
 
 
 def test_the_chart_of_predict_has_17_rows_and_names_the_best():

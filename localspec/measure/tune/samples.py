@@ -15,6 +15,7 @@ from time import perf_counter
 
 from filelock import FileLock, Timeout
 
+from localspec.core.counted import counted
 from localspec.core.tokens import Tokens, sync
 from localspec.engine import Context, ContextOptions, Model, ModelOptions
 from localspec.engine.hollow import write_hollow
@@ -169,7 +170,7 @@ def _timed(
             return _passes(context, timing), block_bytes(chosen)
     except PairRefused as failure:
         raise PairRefused(
-            f"{blocks} blocks of {shape.source.name} do not run alone: {failure.message}"
+            f"{counted(blocks, 'block')} of {shape.source.name} cannot run alone: {failure.message}"
         ) from failure
     finally:
         path.unlink(missing_ok=True)

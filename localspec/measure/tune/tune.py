@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
+from localspec.core.counted import counted
 from localspec.errors import LocalspecError
 from localspec.measure.costs import Costs
 from localspec.measure.live import LiveRunner
@@ -142,7 +143,7 @@ class _Tune:
             self._time_layouts(ground, considered)
         except LocalspecError as failure:
             self.notes.append(f"the target stays as it is: {failure.message}")
-        self.wanted.told.done(f"{len(self.targets)} layouts of the target")
+        self.wanted.told.done(f"{counted(len(self.targets), 'layout')} of the target")
 
     def _time_layouts(self, ground: Ground, considered: Considered) -> None:
         target = ground.runtime.loaded.target
@@ -170,7 +171,9 @@ class _Tune:
                 continue
             except LocalspecError as failure:
                 self.notes.append(failure.message)
-        self.wanted.told.done(f"{len(self.guessers)} ways to guess, replayed on the answers")
+        self.wanted.told.done(
+            f"{counted(len(self.guessers), 'way')} to guess, replayed on the answers"
+        )
 
     def _may_draft(self, guesser: Guesser) -> bool:
         return not self.wanted.drafters or guesser.drafter in self.wanted.drafters
@@ -183,7 +186,7 @@ class _Tune:
         if self.found:
             best = self.found[0]
             self.wanted.told.done(
-                f"{len(self.found)} arrangements predicted; the best, {best.label}, at "
+                f"{counted(len(self.found), 'arrangement')} predicted; the best, {best.label}, at "
                 f"{best.predicted.speedup.value:.2f} times"
             )
 
