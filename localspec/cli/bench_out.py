@@ -10,6 +10,7 @@ from pathlib import Path
 from localspec.cli.bench_options import BenchOptions
 from localspec.cli.bench_request import Request
 from localspec.cli.binding import Common
+from localspec.cli.files import write_whole
 from localspec.cli.streams import INTERRUPTED
 from localspec.errors import NotIdentical, OptionError
 from localspec.report.bench_compare import changes
@@ -37,23 +38,10 @@ def save(document: BenchDocument, path: Path | None, kept: Path) -> None:
     """Write the JSON where the user wants it, and among our own runs where that is possible."""
     text = to_json(document) + "\n"
     if path is not None:
-        write(path, text)
+        write_whole(path, text)
     with suppress(OSError, OptionError):
         kept.parent.mkdir(parents=True, exist_ok=True)
-        write(kept, text)
-
-
-def write(path: Path, text: str) -> None:
-    """Replace a file as a whole, so that no reader ever finds half of it.
-
-    Raises: OptionError.
-    """
-    part = path.with_name(f"{path.name}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as failure:
-        raise OptionError(f"{path} cannot be written: {failure.strerror}") from failure
+        write_whole(kept, text)
 
 
 def export(document: BenchDocument, options: BenchOptions) -> None:
@@ -62,13 +50,13 @@ def export(document: BenchDocument, options: BenchOptions) -> None:
     Raises: OptionError.
     """
     if options.csv:
-        write(options.csv, bench_csv(document))
+        write_whole(options.csv, bench_csv(document))
     if options.md:
-        write(options.md, bench_markdown(document))
+        write_whole(options.md, bench_markdown(document))
     if options.html:
         from localspec.report.bench_page import bench_page  # noqa: PLC0415  (matplotlib is slow)
 
-        write(options.html, bench_page(document))
+        write_whole(options.html, bench_page(document))
 
 
 def exit_code(document: BenchDocument, request: Request, *, strict: bool) -> int:

@@ -3,7 +3,6 @@
 Knows words, ranges and files. Does not measure.
 """
 
-import os
 import re
 import sys
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from localspec.cli.bench_options import BenchOptions
 from localspec.cli.build import number, whole
+from localspec.cli.files import writable
 from localspec.core.theory import MAX_GAMMA
 from localspec.errors import NotHere, OptionError
 from localspec.measure.texts import KINDS, Texts, builtin, own_text, read_bytes, suite_file
@@ -162,23 +162,10 @@ def check_exports(options: BenchOptions) -> None:
     Raises: OptionError, NotHere.
     """
     for name in ("save", "csv", "md", "html"):
-        path: Path | None = getattr(options, name)
-        if path is not None:
-            _check_writable(f"--{name}", path)
+        writable(f"--{name}", getattr(options, name))
     if options.html is not None:
         missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
         if missing:
             raise NotHere(
                 f"--html needs {' and '.join(missing)}", "type: pip install 'localspec[report]'"
             )
-
-
-def _check_writable(flag: str, path: Path) -> None:
-    folder = path.parent
-    if path.is_dir():
-        raise OptionError(f"{flag}: {path} is a folder", "name a file")
-    if not folder.is_dir():
-        raise OptionError(f"{flag}: there is no folder {folder}", f"type: mkdir -p {folder}")
-    place = path if path.exists() else folder
-    if not os.access(place, os.W_OK):
-        raise OptionError(f"{flag}: {path} cannot be written", "choose another place")

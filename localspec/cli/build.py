@@ -7,14 +7,13 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 from localspec.cli.config_file import nearest
 from localspec.cli.options import ModelOptions
 from localspec.core.rules import RuleName
 from localspec.core.sampling import DEFAULT_SAMPLING, SamplingParams
-from localspec.errors import NotHere, OptionError
+from localspec.errors import OptionError
 from localspec.runtime.settings import (
     AUTO,
     DRAFTERS,
@@ -44,7 +43,7 @@ def build_settings(
     """Give the run that the options ask for; `recommended` is the pair's own sampling.
 
     `token_of` finds the id of a text, for a logit bias given by text.
-    Raises: OptionError, NotHere.
+    Raises: OptionError.
     """
     if "" in (options.stop or ()):
         raise OptionError("--stop is empty: every text holds it", "leave it out")
@@ -58,10 +57,8 @@ def build_settings(
         "seed": whole("--seed", options.seed, low=0, high=2**63 - 1),
         "max_tokens": whole("--max-tokens", options.max_tokens, low=0),
         "threads": count("--threads", options.threads, high=most_threads()),
-        "expect": existing("--expect", options.expect),
-        "ngram_from": tuple(
-            path for path in map(_ngram_file, options.ngram_from or ()) if path is not None
-        ),
+        "expect": options.expect,
+        "ngram_from": tuple(options.ngram_from or ()),
         "draft_required": options.draft is not None,
         "lookup_min": whole("--lookup-min", options.lookup_min, low=1, high=64),
     }
@@ -104,10 +101,6 @@ def _rule(options: ModelOptions) -> RuleName | None:
         return RuleName(one_of("--rule", options.rule, [r.value for r in RuleName]))
     automatic = count("--gamma", options.gamma) is None
     return RuleName.COUPLED if options.seed is not None and automatic else None
-
-
-def _ngram_file(path: Path) -> Path | None:
-    return existing("--ngram-from", path)
 
 
 def sampling(
@@ -272,13 +265,3 @@ def one_of(flag: str, word: str, known: "tuple[str, ...] | list[str]") -> str:
     if word not in known:
         raise OptionError(f"{flag}: unknown value '{word}'", nearest(word, known))
     return word
-
-
-def existing(flag: str, path: Path | None) -> Path | None:
-    """Give a file's path back if the file is there.
-
-    Raises: NotHere.
-    """
-    if path is not None and not path.is_file():
-        raise NotHere(f"{flag}: no file {path}")
-    return path

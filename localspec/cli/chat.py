@@ -4,6 +4,7 @@ Knows the order of things: what can be refused without a model is refused before
 """
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from localspec.chat.conversation import Conversation
 from localspec.chat.session import ChatSession
@@ -11,6 +12,7 @@ from localspec.cli.binding import Common
 from localspec.cli.build import COLORS, build_settings, one_of
 from localspec.cli.chat_options import ChatOptions
 from localspec.cli.events import STDOUT, only_steps, recorder
+from localspec.cli.files import check_inputs, writable
 from localspec.cli.notes import ENGINE_LOG, Notes, engine_log
 from localspec.cli.oneshot import OneShot, answer_once
 from localspec.cli.opening import opened
@@ -94,6 +96,7 @@ def settings_of(
     heads that were made for another target are refused here, and not found out later.
     Raises: OptionError, NotHere, HubError, PairRefused.
     """
+    check_inputs(model)
     model, chosen = with_tuned(model, find_pair(model, notes), notes, if_saved=tuned_if_saved)
     if model.strict_rows is not None and not model.strict:
         notes.say("--strict-rows does nothing without --strict")
@@ -113,6 +116,7 @@ def _named(model: ModelOptions, notes: Notes) -> ModelOptions:
     """Propose a pair when none is named."""
     if model.pair or model.target:
         return model
+    check_inputs(model)  # before a download is offered
     from localspec.cli.firstrun import first_pair  # noqa: PLC0415  (a machine is looked at)
 
     name = first_pair(notes, yes=model.yes, offline=bool(model.offline))
@@ -140,6 +144,8 @@ def _check_streams(chat: ChatOptions, common: Common, question: Question | None)
         raise OptionError(
             "--json and --events - both want stdout", "write the events to a file: --events FILE"
         )
+    if chat.events and chat.events != STDOUT:
+        writable("--events", Path(chat.events))
     if question is not None:
         return
     if common.json:

@@ -11,8 +11,9 @@ from typing import cast
 from pydantic import ValidationError
 
 from localspec.cli.binding import Common
-from localspec.cli.build import COLORS, existing, one_of, whole
+from localspec.cli.build import COLORS, one_of, whole
 from localspec.cli.chat import settings_of
+from localspec.cli.files import existing, writable, write_whole
 from localspec.cli.notes import Notes
 from localspec.cli.opening import opened
 from localspec.cli.options import ModelOptions
@@ -21,7 +22,7 @@ from localspec.cli.streams import INTERRUPTED
 from localspec.cli.trace_options import TraceOptions
 from localspec.cli.trace_run import Ask, measured_costs, trace_answer
 from localspec.core.rules import RuleName
-from localspec.errors import LocalspecError, NotHere, OptionError
+from localspec.errors import NotHere, OptionError
 from localspec.report.bench_documents import BenchDocument
 from localspec.report.trace import DEFAULT_TOP
 from localspec.report.trace_documents import TraceDocument, TraceRound
@@ -112,8 +113,7 @@ def _checked(model: ModelOptions, trace: TraceOptions, common: Common) -> Show:
     if (trace.lang or trace.bench) and not trace.html:
         flag = "--lang" if trace.lang else "--bench"
         raise OptionError(f"{flag} is for the page", "add --html FILE")
-    if trace.html and not trace.html.absolute().parent.is_dir():
-        raise NotHere(f"--html: no folder {trace.html.absolute().parent}", "make it first")
+    writable("--html", trace.html)
     return Show(
         terminal=open_terminal(one_of("--color", common.color or COLORS[0], COLORS)),
         lang=cast("Language", one_of("--lang", trace.lang or LANGUAGES[0], LANGUAGES)),
@@ -160,15 +160,5 @@ def _show(document: TraceDocument, show: Show, *, quiet: bool, notes: Notes) -> 
     if show.html:
         samples = PASS_REPEATS if document.costs else 0
         options = PageOptions(show.lang, busy=show.busy, samples=samples)
-        _write(show.html, trace_page(document, options))
+        write_whole(show.html, trace_page(document, options))
         notes.say(f"the page is in {show.html}")
-
-
-def _write(path: Path, text: str) -> None:
-    """Write the page whole or not at all."""
-    half = path.with_name(path.name + ".part")
-    try:
-        half.write_text(text, encoding="utf-8")
-        half.replace(path)
-    except OSError as failure:
-        raise LocalspecError(f"{path} cannot be written: {failure.strerror}") from failure

@@ -9,7 +9,7 @@ from pathlib import Path
 from localspec.engine import ContextOptions, Model, ModelOptions
 from localspec.engine.features import layer_tap, nextn_tap
 from localspec.engine.heads import Eagle3Head, MtpHead, prediction_layers
-from localspec.errors import NotHere, OptionError, PairRefused
+from localspec.errors import OptionError, PairRefused
 from localspec.pairs.compat import own_head
 from localspec.pairs.eagle3_file import check_eagle3
 from localspec.pairs.header import read_header
@@ -115,12 +115,9 @@ def _kept(loaded: Loaded, parts: HeadParts) -> HeadParts:
 def kind_of(path: Path) -> str:
     """Name the drafter that a file of heads is for.
 
-    Raises: PairRefused for any other file.
+    Raises: PairRefused for any other file, NotHere for none.
     """
-    try:
-        kind = read_header(path).arch
-    except NotHere as absent:
-        raise PairRefused(f"no heads: {absent.message}", "check --head") from absent
+    kind = read_header(path).arch
     if kind not in HEADS:
         found = f"{an(kind)} file" if kind else "of no kind that it names"
         raise PairRefused(

@@ -186,7 +186,7 @@ def test_an_empty_or_binary_text_is_refused(run: Run, data: bytes, tmp_path: Pat
 def test_an_export_that_cannot_be_written_is_refused_first(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("localspec.cli.bench_request.os.access", lambda _path, _mode: False)
+    monkeypatch.setattr("localspec.cli.files.os.access", lambda _path, _mode: False)
     ran = run("bench", "--target", "x.gguf", "--md", str(tmp_path / "a.md"))
     assert ran.code == 2
     assert "cannot be written" in ran.err

@@ -31,16 +31,16 @@ def refused(ran, *, code: int, says: str) -> None:
 def test_a_pipe_named_as_heads_is_not_waited_for(target: Path, tmp_path: Path, run) -> None:
     os.mkfifo(tmp_path / "pipe.gguf")
     ran = run("chat", "--target", target, "--head", tmp_path / "pipe.gguf", "-p", "x")
-    refused(ran, code=4, says="is a pipe or a device, not a file")
+    refused(ran, code=5, says="is a pipe or a device, not a file")
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no /dev/zero on this system")
 def test_a_device_is_no_document_no_text_and_no_heads(target: Path, tmp_path: Path, run) -> None:
     words = ("--target", target)
-    refused(run("chat", *words, "--head", "/dev/zero", "-p", "x"), code=4, says="not a file")
+    refused(run("chat", *words, "--head", "/dev/zero", "-p", "x"), code=5, says="not a file")
     refused(run("tune", *words, "--text", "/dev/zero"), code=5, says="not a file")
     page = ("--html", tmp_path / "page.html", "--bench", "/dev/zero")
-    refused(run("trace", *words, "-p", "x", *page), code=5, says="no file /dev/zero")
+    refused(run("trace", *words, "-p", "x", *page), code=5, says="not a file")
 
 
 def test_medusa_heads_named_as_the_draft_are_taken_for_what_they_are(

@@ -69,10 +69,6 @@ def test_a_check_screens_the_heads_by_replay(
     assert [point["gamma"] for point in found["medusa"]["predicted"]] == [1, 2, 3]
 
 
-def _absent(path: Path, tiny: Path) -> None:
-    del path, tiny
-
-
 def _cut(path: Path, tiny: Path) -> None:
     whole = write_heads(path, tiny).read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
@@ -91,7 +87,6 @@ def _model(path: Path, tiny: Path) -> None:
 
 
 WRONG = {
-    "missing": (_absent, "no file"),
     "cut short": (_cut, "cut short"),
     "of another width": (_foreign, "has 64"),
     "of another vocabulary": (_other_words, "whose vocabulary is not that of"),

@@ -8,6 +8,7 @@ import pytest
 from localspec.cli import app, binding
 from localspec.cli.build import build_settings
 from localspec.cli.effective import settings_echo
+from localspec.cli.files import check_inputs
 from localspec.cli.known import setting_names
 from localspec.cli.options import ModelOptions
 from localspec.core.sampling import DEFAULT_SAMPLING, SamplingParams
@@ -90,7 +91,7 @@ def test_a_text_that_is_not_there_is_refused(option: str) -> None:
     value = Path("nowhere.txt")
     options = replace(ModelOptions(), **{option: value if option == "expect" else [value]})
     with pytest.raises(NotHere, match=r"nowhere\.txt"):
-        build_settings(options, FILES)
+        check_inputs(options)
 
 
 def test_one_device_holds_for_both_models() -> None:
