@@ -137,7 +137,7 @@ def test_a_head_learns_stops_and_goes_on_where_it_stopped(trained: Trained, tmp_
     for _ in range(23):
         stopped.advance()
     after = [float(trainee.loss(np.random.default_rng(n)).detach()) for n in range(4)]
-    assert np.mean(after) < 0.9 * np.mean(before)
+    assert np.mean(after) < 0.8 * np.mean(before)
 
 
 def test_other_options_begin_a_training_anew_and_say_so(
@@ -178,7 +178,7 @@ def test_greedy_ids_with_a_trained_head_equal_plain_ones(
             for event in runtime.generate(np.array([0, *range(30, 60)], np.int32), plain=plain):
                 found[plain].add(event)
     assert found[False].tokens == found[True].tokens
-    assert found[False].accepted > 20
+    assert found[False].accepted > 5
 
 
 def test_a_file_of_four_bits_is_rounded_as_the_engine_does(

@@ -92,7 +92,7 @@ class Eagle3:
         }
 
     def loss(self, rng: np.random.Generator) -> torch.Tensor:
-        """Draw stretches of chats, and compare every guess of every draft in them."""
+        """Draw stretches of chats; give how far (KL) the guesses of all drafts in them are off."""
         how = self._how
         windows = self._chats.draw(rng, how.spans, how.span)
         written = torch.from_numpy(windows.answers >= 0)
@@ -101,9 +101,9 @@ class Eagle3:
         with torch.autocast("cpu", torch.bfloat16):
             for step, own in enumerate(self._unrolled(windows)):
                 begun = torch.arange(how.span) >= step
-                each = F.cross_entropy(
-                    self.module.logits(own[written & begun]), law[begun.expand_as(written)[written]]
-                )
+                guessed = self.module.logits(own[written & begun]).log_softmax(-1)
+                wanted = law[begun.expand_as(written)[written]]
+                each = F.kl_div(guessed, wanted, reduction="batchmean")
                 total = total + how.later**step * each
         return total
 
