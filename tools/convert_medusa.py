@@ -23,7 +23,8 @@ from localspec.engine import Model
 from localspec.errors import LocalspecError, NotHere, OptionError, PairRefused
 from localspec.pairs.header import read_header
 from localspec.pairs.vocabulary import read_vocabulary
-from tools.medusa_writer import TYPES, Writing, write_medusa
+from tools.medusa_writer import Writing, write_medusa
+from tools.tensors import TYPES
 
 Floats = NDArray[np.float32]
 NAME = re.compile(r"(?:.*\.)?(\d+)\.(\d+)\.(linear\.weight|linear\.bias|weight)")

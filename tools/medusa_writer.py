@@ -8,19 +8,12 @@ from pathlib import Path
 
 import gguf
 import numpy as np
-from numpy.typing import NDArray
 
 from localspec.drafters.medusa_heads import MedusaHeads
 from localspec.pairs import medusa_file as layout
 from localspec.pairs.header import read_header
 from localspec.pairs.vocabulary import read_vocabulary
-
-TYPES = {
-    "f32": gguf.GGMLQuantizationType.F32,
-    "f16": gguf.GGMLQuantizationType.F16,
-    "q8_0": gguf.GGMLQuantizationType.Q8_0,
-    "q4_0": gguf.GGMLQuantizationType.Q4_0,
-}
+from tools.tensors import add_tensor, finish
 
 
 @dataclass(frozen=True)
@@ -41,7 +34,8 @@ def write_medusa(path: Path, heads: MedusaHeads, target: Path, how: Writing | No
     writer = gguf.GGUFWriter(path, layout.ARCHITECTURE)
     writer.add_type("adapter")
     writer.add_name(f"Medusa heads for {header.name}")
-    writer.add_license(how.licence)
+    if how.licence:
+        writer.add_license(how.licence)
     if how.notes:
         writer.add_description(how.notes)
     writer.add_uint32(layout.HEADS, len(heads))
@@ -51,10 +45,7 @@ def write_medusa(path: Path, heads: MedusaHeads, target: Path, how: Writing | No
     if not np.array_equal(heads.ids, np.arange(len(texts))):
         writer.add_tensor(layout.IDS, heads.ids.astype(np.int32))
     _add_weights(writer, heads, how)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    finish(writer)
     return path
 
 
@@ -62,21 +53,10 @@ def _add_weights(writer: gguf.GGUFWriter, heads: MedusaHeads, how: Writing) -> N
     for number, layer in enumerate(heads.layers):
         for head in range(len(heads)):
             name = f"medusa.{head}.{number}"
-            _add(writer, f"{name}.weight", layer.weight[head], how.blocks)
-            _add(writer, f"{name}.bias", layer.bias[head], "f32")
+            add_tensor(writer, f"{name}.weight", layer.weight[head], how.blocks)
+            add_tensor(writer, f"{name}.bias", layer.bias[head], "f32")
     if heads.projection.ndim == 2:
-        _add(writer, layout.PROJECTION, heads.projection, how.projection)
+        add_tensor(writer, layout.PROJECTION, heads.projection, how.projection)
         return
     for head, projection in enumerate(heads.projection):
-        _add(writer, f"medusa.{head}.projection.weight", projection, how.projection)
-
-
-def _add(writer: gguf.GGUFWriter, name: str, value: NDArray[np.float32], kind: str) -> None:
-    """Store one tensor; a row that is no whole number of blocks stays f16."""
-    if kind in ("q8_0", "q4_0") and value.shape[-1] % 32:
-        kind = "f16"
-    if kind in ("f32", "f16"):
-        writer.add_tensor(name, value.astype(np.float32 if kind == "f32" else np.float16))
-        return
-    packed = gguf.quantize(np.ascontiguousarray(value, np.float32), TYPES[kind])
-    writer.add_tensor(name, packed, raw_dtype=TYPES[kind])
+        add_tensor(writer, f"medusa.{head}.projection.weight", projection, how.projection)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from localspec.errors import NotHere
 from tools.train_head.generate import shard_files
 
+Halves = NDArray[np.float16]
+
 HELD_OUT = 20
 """One chat in so many is never trained on."""
 
@@ -24,7 +26,7 @@ class Rows:
     that nobody reads over the end of one.
     """
 
-    hidden: NDArray[np.float16] = field(repr=False)
+    hidden: Halves = field(repr=False)
     ids: NDArray[np.int64] = field(repr=False)
     answer: NDArray[np.int64] = field(repr=False)
     greedy: NDArray[np.bool_] = field(repr=False)
@@ -46,14 +48,23 @@ def load_chats(folder: Path) -> Dataset:
 
     Raises: NotHere when there is none.
     """
-    files = shard_files(folder)
-    if not files:
-        raise NotHere(f"no chats in {folder}", "write some first: leave out --only-train")
+    files = kept_shards(folder)
     parts: dict[bool, list[Rows]] = {False: [], True: []}
     for path in files:
         for held, rows in _split(path).items():
             parts[held].append(rows)
     return Dataset(_joined(parts[False]), _joined(parts[True]))
+
+
+def kept_shards(folder: Path) -> list[Path]:
+    """List the shards of a folder.
+
+    Raises: NotHere when there is none.
+    """
+    files = shard_files(folder)
+    if not files:
+        raise NotHere(f"no chats in {folder}", "write some first: leave out --only-train")
+    return files
 
 
 def common_ids(ids: NDArray[np.int64], count: int, size: int) -> NDArray[np.int64]:

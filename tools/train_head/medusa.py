@@ -1,13 +1,11 @@
-"""Train Medusa heads on kept chats: torch on the CPU, seeded, resumable.
+"""Medusa heads as they are trained on kept chats.
 
 Each head is a residual SiLU block; all share one projection, which begins as the target's own.
 Head k at a state learns the law that the target had k + 1 tokens later.
 """
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -17,20 +15,16 @@ from torch.nn import functional as F
 
 from localspec.drafters.medusa_heads import Layer, MedusaHeads
 from tools.train_head.dataset import Dataset, Rows, common_ids
+from tools.train_head.loop import Loop, Schedule
 from tools.train_head.target import output_rows, vocabulary_size
-
-KEEP_EVERY_S = 45.0
-LOOK_EVERY = 100
 
 
 @dataclass(frozen=True)
 class Training:
-    """How the heads are made. Units: `seconds` of this call; 0 has no limit."""
+    """How the heads are made."""
 
     heads: int = 3
     ids: int = 4096
-    steps: int = 1500
-    seed: int = 0
     chunk: int = 32
     chunks: int = 16
     block_rate: float = 2e-3
@@ -38,8 +32,6 @@ class Training:
     decay: float = 0.05
     teacher_temperature: float = 0.6
     later: float = 0.8
-    threads: int = 1
-    seconds: float = 0.0
 
 
 class Heads(torch.nn.Module):
@@ -66,102 +58,69 @@ class Heads(torch.nn.Module):
         return MedusaHeads((layer,), self.projection.detach().numpy().astype(np.float32), ids)
 
 
-def train(target: Path, data: Dataset, folder: Path, how: Training) -> MedusaHeads | None:
+def train(
+    target: Path, data: Dataset, *, folder: Path, how: Training, schedule: Schedule
+) -> MedusaHeads | None:
     """Train until the steps are done; None when the time of this call is over before."""
-    torch.set_num_threads(how.threads)
-    ids = common_ids(data.train.ids, how.ids, vocabulary_size(target))
-    run = _Run(target, data, folder, how, ids)
-    run.resume()
-    end = monotonic() + how.seconds if how.seconds else float("inf")
-    kept = monotonic()
-    while run.step < how.steps and monotonic() < end:
-        run.advance()
-        if monotonic() - kept > KEEP_EVERY_S:
-            run.keep()
-            kept = monotonic()
-    run.look()
-    run.keep()
-    return run.heads.taken(ids) if run.step >= how.steps else None
+    trainee = Medusa(target, data, how)
+    return trainee.taken() if Loop(trainee, schedule, folder).run() else None
 
 
-class _Run:
-    """One training: weights, optimiser, place in the data, and the log of it."""
+class Medusa:
+    """Heads for a target, and the chats they learn from; a `loop.Trainee`."""
 
-    def __init__(
-        self, target: Path, data: Dataset, folder: Path, how: Training, ids: NDArray[np.int64]
-    ) -> None:
-        self._data, self._folder, self._how, self._ids = data, folder, how, ids
-        self._teacher = torch.from_numpy(output_rows(target, ids))
+    kind = "medusa"
+
+    def __init__(self, target: Path, data: Dataset, how: Training) -> None:
+        self._data, self._how = data, how
+        self._ids = common_ids(data.train.ids, how.ids, vocabulary_size(target))
+        self._teacher = torch.from_numpy(output_rows(target, self._ids))
         sample = data.train.hidden[:: max(1, len(data.train) // 4096)].astype(np.float32)
         scale = torch.from_numpy(np.sqrt((sample**2).mean(0)) + 1e-3)
-        self.heads = Heads(self._teacher, scale, how.heads)
-        self._optimiser = torch.optim.AdamW(
-            [
-                {"params": [self.heads.weight, self.heads.bias], "lr": how.block_rate},
-                {"params": [self.heads.projection], "lr": how.projection_rate, "weight_decay": 0},
-            ],
-            weight_decay=how.decay,
-        )
-        self._rates = (how.block_rate, how.projection_rate)
+        self.module = Heads(self._teacher, scale, how.heads)
         self._torch = {
             "hidden": torch.from_numpy(data.train.hidden),
             "answer": torch.from_numpy(data.train.answer),
         }
-        self.step, self._losses = 0, list[float]()
-        self._busy = 0.0
 
-    def resume(self) -> None:
-        """Go on where the last call stopped, if it trained the same thing."""
-        if not self._state_file.exists():
-            return
-        state = torch.load(self._state_file, weights_only=True)
-        if state["how"] != self._same() or state["ids"] != self._ids.tolist():
-            return
-        self.heads.load_state_dict(state["heads"])
-        self._optimiser.load_state_dict(state["optimiser"])
-        self.step, self._busy = state["step"], state["busy"]
+    def groups(self) -> list[dict[str, Any]]:
+        """Give the blocks, and the projection at a lower rate."""
+        heads, how = self.module, self._how
+        return [
+            {"params": [heads.weight, heads.bias], "lr": how.block_rate, "weight_decay": how.decay},
+            {"params": [heads.projection], "lr": how.projection_rate, "weight_decay": 0.0},
+        ]
 
-    def keep(self) -> None:
-        """Write the state; the file appears whole or not at all."""
-        state: dict[str, Any] = {
-            "how": self._same(),
-            "ids": self._ids.tolist(),
-            "heads": self.heads.state_dict(),
-            "optimiser": self._optimiser.state_dict(),
-            "step": self.step,
-            "busy": self._busy,
+    def taken(self) -> MedusaHeads:
+        """Give the heads as they run."""
+        return self.module.taken(self._ids)
+
+    def fixed(self) -> dict[str, Any]:
+        """Give the options, the ids and the size of the data."""
+        rows = len(self._data.train)
+        return asdict(self._how) | {"ids": self._ids.tolist(), "rows": rows}
+
+    def held_out(self) -> dict[str, Any]:
+        """Give, for each head, how often its likeliest id was written."""
+        heads, held = self.taken(), self._data.held
+        return {
+            "held_out": agreement(heads, held),
+            "held_out_greedy": agreement(heads, held, only_greedy=True),
         }
-        temporary = self._state_file.with_suffix(".part")
-        torch.save(state, temporary)
-        temporary.replace(self._state_file)
 
-    def advance(self) -> None:
-        """Take one step."""
-        begun = monotonic()
-        how, rng = self._how, np.random.default_rng([self._how.seed, self.step])
-        progress = self.step / how.steps
-        share = min(1.0, self.step / (0.03 * how.steps)) * 0.5 * (1 + np.cos(np.pi * progress))
-        for group, rate in zip(self._optimiser.param_groups, self._rates, strict=True):
-            group["lr"] = float(rate * share)
+    def loss(self, rng: np.random.Generator) -> torch.Tensor:
+        """Draw stretches of answers, and compare what the heads say of them."""
+        how = self._how
         span = how.chunk + how.heads
         starts = rng.integers(0, len(self._data.train) - span, how.chunks)
         rows = torch.from_numpy(starts[:, None] + np.arange(span))
-        loss = self._loss(self._torch["hidden"][rows].float(), self._torch["answer"][rows])
-        self._optimiser.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.heads.parameters(), 1.0)
-        self._optimiser.step()
-        self._losses.append(float(loss.detach()))
-        self.step += 1
-        self._busy += monotonic() - begun
-        if self.step % LOOK_EVERY == 0:
-            self.look()
+        return self._loss(self._torch["hidden"][rows].float(), self._torch["answer"][rows])
 
     def _loss(self, hidden: torch.Tensor, answer: torch.Tensor) -> torch.Tensor:
         """Compare each head with the law the target had that much later in the same answer."""
         how, length = self._how, self._how.chunk
         with torch.autocast("cpu", torch.bfloat16):
-            guessed = self.heads(hidden[:, :length].reshape(-1, hidden.shape[-1]))
+            guessed = self.module(hidden[:, :length].reshape(-1, hidden.shape[-1]))
             with torch.no_grad():
                 law = torch.matmul(hidden, self._teacher.T).float() / how.teacher_temperature
         law = law.softmax(-1)
@@ -174,33 +133,6 @@ class _Run:
             )
             total = total + how.later**head * (each * same).sum() / same.sum().clamp(min=1)
         return total
-
-    def look(self) -> None:
-        """Write down loss and held-out agreement."""
-        line = {
-            "step": self.step,
-            "seconds": round(self._busy, 1),
-            "loss": round(float(np.mean(self._losses)), 4) if self._losses else None,
-            "held_out": agreement(self.heads.taken(self._ids), self._data.held),
-            "held_out_greedy": agreement(
-                self.heads.taken(self._ids), self._data.held, only_greedy=True
-            ),
-        }
-        self._losses.clear()
-        with (self._folder / "log.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
-        print(line, flush=True)
-
-    @property
-    def _state_file(self) -> Path:
-        return self._folder / "medusa-state.pt"
-
-    def _same(self) -> dict[str, Any]:
-        """Give what must not change between calls."""
-        fixed = asdict(self._how)
-        return {k: v for k, v in fixed.items() if k not in ("seconds", "threads")} | {
-            "rows": len(self._data.train)
-        }
 
 
 def agreement(heads: MedusaHeads, rows: Rows, *, only_greedy: bool = False) -> list[float]:
