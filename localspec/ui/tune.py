@@ -56,15 +56,16 @@ def _rows(document: TuneDocument, width: int) -> list[str]:
 
 
 def _shown(candidates: list[TuneCandidate]) -> Iterator[TuneCandidate]:
-    """Give what was measured, and of the rest the best of each target layout."""
+    """Give what was measured, and of the rest the best of each target layout and each drafter."""
     seen: set[str] = set()
-    for number, each in enumerate(candidates):
+    drafters: set[str] = set()
+    for each in candidates:
         name = each.target_layout.name
-        if each.measured or (name not in seen and number < 10 * MOST_ROWS):
+        new = name not in seen and len(seen) < MOST_ROWS
+        if each.measured or new or each.drafter not in drafters:
             seen.add(name)
+            drafters.add(each.drafter)
             yield each
-        if len(seen) >= MOST_ROWS:
-            return
 
 
 def _row(each: TuneCandidate) -> list[str]:

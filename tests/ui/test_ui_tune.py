@@ -91,6 +91,19 @@ def test_the_screen_names_files_speed_loss_and_the_next_command() -> None:
         assert words in said, words
 
 
+def test_every_drafter_has_a_row_though_a_layout_is_faster_with_another() -> None:
+    """F21: a draft that does not pay stands there with its number."""
+    slow = _candidate(
+        drafter="layerskip", predicted=Interval(value=0.35, low=0.3, high=0.4), measured=None
+    )
+    layouts = [MADE.model_copy(update={"name": f"Q{n}"}) for n in range(MOST_ROWS + 2)]
+    others = [_candidate(layout, measured=None) for layout in layouts]
+    lines = tune_lines(_document(best=False, candidates=[*others, slow]), 120)
+    [row] = [line for line in lines if "layerskip Q4_0" in line]
+    assert "0.35×" in row
+    assert any("and 2 more" in line for line in lines)
+
+
 def test_a_draft_made_of_the_target_is_called_so() -> None:
     pruned = TuneLayout(name="Q4_0 without 3 blocks", file="/c/p.gguf", made_from="t.gguf", bytes=9)
     best = TuneBest(
