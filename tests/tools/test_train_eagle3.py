@@ -131,7 +131,7 @@ def test_a_head_learns_stops_and_goes_on_where_it_stopped(trained: Trained, tmp_
 
     def new() -> Eagle3:
         shape, how = trained.head.shape, trained.how
-        return Eagle3(trained.target, trained.chats, shape, how=how, seed=schedule.seed)
+        return Eagle3(trained.target, trained.chats, shape, how=how, seed=trained.schedule.seed)
 
     schedule, trainee = trained.schedule, new()
     before = [float(trainee.loss(np.random.default_rng(n)).detach()) for n in range(4)]
