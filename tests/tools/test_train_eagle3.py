@@ -22,7 +22,7 @@ from localspec.runtime.settings import PairFiles, Placement, RunSettings
 from tests.models_heads import write_target
 from tools.eagle3_writer import Eagle3Weights, write_eagle3
 from tools.train_head.__main__ import main
-from tools.train_head.eagle3_start import shape_of
+from tools.train_head.eagle3_start import shape_of, start
 from tools.train_head.generate import Plan, open_and_write
 from tools.train_head.states import gather
 from tools.train_head.target import embedding_rows
@@ -45,8 +45,8 @@ class Trained:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    from tools.train_head.eagle3 import Eagle3Training, train_eagle3
-    from tools.train_head.loop import Schedule
+    from tools.train_head.eagle3 import Eagle3, Eagle3Training
+    from tools.train_head.loop import Loop, Schedule
 
     folder = tmp_path_factory.mktemp("eagle3")
     target = write_target(folder / "target.gguf")
@@ -57,9 +57,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     chats = Chats(folder / "chats", shape.layers)
     how = Eagle3Training(ids=200, span=32, spans=4, rate=5e-3)
     schedule = Schedule(steps=40, seed=2)
-    head = train_eagle3(target, chats, shape, folder=folder, how=how, schedule=schedule)
-    assert head is not None
-    return Trained(target, chats, head, how, schedule)
+    trainee = Eagle3(target, chats, shape, how=how, seed=schedule.seed)
+    assert Loop(trainee, schedule, folder).run()
+    return Trained(target, chats, trainee.taken(), how, schedule)
 
 
 def _marked(head: Eagle3Weights) -> Eagle3Weights:
@@ -76,9 +76,18 @@ def _marked(head: Eagle3Weights) -> Eagle3Weights:
     return replace(head, tensors=tensors)
 
 
-@pytest.fixture
-def engine(trained: Trained, tmp_path: Path) -> Iterator[tuple[Eagle3Weights, Any, np.ndarray]]:
-    head = _marked(trained.head)
+def _other_shape(trained: Trained) -> Eagle3Weights:
+    """Make a head whose attention is wider than its states, as Qwen3's is."""
+    shape = replace(trained.head.shape, heads=4, kv_heads=2, inner=96, rope_base=5e5, epsilon=1e-3)
+    states = np.random.default_rng(6).standard_normal((64, 3 * shape.width)).astype(np.float32)
+    return start(trained.target, shape, trained.head.ids, states, seed=1).head
+
+
+@pytest.fixture(params=["trained", "other shape"])
+def engine(
+    trained: Trained, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[tuple[Eagle3Weights, Any, np.ndarray]]:
+    head = _marked(trained.head if request.param == "trained" else _other_shape(trained))
     path = write_eagle3(tmp_path / "marked.gguf", head, trained.target, kind="f32")
     with (
         Model.load(trained.target) as model,
@@ -117,23 +126,25 @@ def test_the_engine_s_logits_are_torch_s(
 
 def test_a_head_learns_stops_and_goes_on_where_it_stopped(trained: Trained, tmp_path: Path) -> None:
     """The same seed gives the same head, in one call or in several."""
-    from tools.train_head.eagle3 import Eagle3, train_eagle3
+    from tools.train_head.eagle3 import Eagle3
     from tools.train_head.loop import Loop
 
-    target, chats, shape = trained.target, trained.chats, trained.head.shape
-    how, schedule = trained.how, trained.schedule
-    trainee = Eagle3(target, chats, shape, how=how, seed=schedule.seed)
+    def new() -> Eagle3:
+        shape, how = trained.head.shape, trained.how
+        return Eagle3(trained.target, trained.chats, shape, how=how, seed=trained.schedule.seed)
+
+    schedule, trainee = trained.schedule, new()
     before = [float(trainee.loss(np.random.default_rng(n)).detach()) for n in range(4)]
     stopped = Loop(trainee, schedule, tmp_path)
     for _ in range(17):
         stopped.advance()
     stopped.keep()
-    short = replace(schedule, seconds=1e-9)
-    assert train_eagle3(target, chats, shape, folder=tmp_path, how=how, schedule=short) is None
-    again = train_eagle3(target, chats, shape, folder=tmp_path, how=how, schedule=schedule)
-    assert again is not None
+    assert not Loop(new(), replace(schedule, seconds=1e-9), tmp_path).run()
+    again = new()
+    assert Loop(again, schedule, tmp_path).run()
+    tensors = again.taken().tensors
     for name, value in trained.head.tensors.items():
-        np.testing.assert_array_equal(again.tensors[name], value)
+        np.testing.assert_array_equal(tensors[name], value)
     for _ in range(23):
         stopped.advance()
     after = [float(trainee.loss(np.random.default_rng(n)).detach()) for n in range(4)]

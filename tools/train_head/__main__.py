@@ -11,10 +11,10 @@ from pathlib import Path
 from time import monotonic
 
 from localspec.errors import LocalspecError, OptionError
+from localspec.runtime.settings import EAGLE3, MEDUSA
 from tools.tensors import TYPES
 from tools.train_head.generate import Plan, open_and_write
 
-MEDUSA, EAGLE3 = "medusa", "eagle3"
 GUESSES = 3
 
 
@@ -84,7 +84,7 @@ def _run(options: argparse.Namespace) -> int:
     )
     kind = KINDS[options.kind]
     kind.check(job)
-    if not options.only_train and not _chats(options, job.chats):
+    if not options.only_train and not _chats(options, job.chats, job.left()):
         return 3
     if not kind.make(job):
         return 3
@@ -104,11 +104,11 @@ def _check(options: argparse.Namespace) -> None:
             raise OptionError(f"--{name} is {value}", "one at least")
 
 
-def _chats(options: argparse.Namespace, folder: Path) -> bool:
+def _chats(options: argparse.Namespace, folder: Path, seconds: float) -> bool:
     plan = Plan(
         seed=options.seed,
         chats=options.chats,
-        seconds=60 * options.call_minutes,
+        seconds=seconds,
         slots=options.slots,
         threads=options.threads,
     )

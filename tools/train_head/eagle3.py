@@ -16,7 +16,6 @@ from tools.eagle3_writer import Eagle3Shape, Eagle3Weights
 from tools.train_head.dataset import common_ids
 from tools.train_head.eagle3_graph import Eagle3Graph
 from tools.train_head.eagle3_start import start
-from tools.train_head.loop import Loop, Schedule
 from tools.train_head.target import embedding_rows, output_rows, vocabulary_size
 from tools.train_head.windows import Chat, Chats, Windows
 
@@ -37,20 +36,6 @@ class Eagle3Training:
     output_rate: float = 5e-4
     decay: float = 0.05
     later: float = 0.8
-
-
-def train_eagle3(
-    target: Path,
-    chats: Chats,
-    shape: Eagle3Shape,
-    *,
-    folder: Path,
-    how: Eagle3Training,
-    schedule: Schedule,
-) -> Eagle3Weights | None:
-    """Train until the steps are done; None when the time of this call is over before."""
-    trainee = Eagle3(target, chats, shape, how=how, seed=schedule.seed)
-    return trainee.module.taken() if Loop(trainee, schedule, folder).run() else None
 
 
 class Eagle3:
@@ -81,6 +66,10 @@ class Eagle3:
             {"params": norms, "lr": how.rate, "weight_decay": 0.0},
             {"params": [weights["output"]], "lr": how.output_rate, "weight_decay": 0.0},
         ]
+
+    def taken(self) -> Eagle3Weights:
+        """Give the head as it runs."""
+        return self.module.taken()
 
     def fixed(self) -> dict[str, Any]:
         """Give the options, the sizes, the ids and the size of the data."""

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
+from localspec.runtime.settings import EAGLE3, MEDUSA
 from tools.eagle3_writer import write_eagle3
 from tools.medusa_writer import Writing, write_medusa
 from tools.train_head.dataset import load_chats
-from tools.train_head.eagle3 import Eagle3Training, train_eagle3
+from tools.train_head.eagle3 import Eagle3, Eagle3Training
 from tools.train_head.eagle3_start import shape_of
-from tools.train_head.loop import Schedule
-from tools.train_head.medusa import Training, train
+from tools.train_head.loop import Loop, Schedule
+from tools.train_head.medusa import Medusa, Training
 from tools.train_head.states import check_shown, gather
 from tools.train_head.target import licence_of
 from tools.train_head.windows import Chats
@@ -46,10 +47,13 @@ class Job:
         """Give the folder of chats."""
         return self.work / "chats"
 
+    def left(self) -> float:
+        """Give the seconds that are left of this call; 0 where there is no limit."""
+        return 0.0 if self.end == float("inf") else max(self.end - monotonic(), 1e-9)
+
     def schedule(self) -> Schedule:
-        """Give what is left of this call's time to train in."""
-        seconds = 0.0 if self.end == float("inf") else max(self.end - monotonic(), 1e-9)
-        return Schedule(self.steps, self.seed, self.threads, seconds)
+        """Give the steps, and the time to take them in."""
+        return Schedule(self.steps, self.seed, self.threads, self.left())
 
 
 @dataclass(frozen=True)
@@ -69,14 +73,14 @@ def _any_target(job: Job) -> None:
 
 
 def _make_medusa(job: Job) -> bool:
-    how = Training(heads=job.guesses, ids=job.ids)
     data = load_chats(job.chats)
-    heads = train(job.target, data, folder=job.work, how=how, schedule=job.schedule())
-    if heads is None:
+    trainee = Medusa(job.target, data, Training(heads=job.guesses, ids=job.ids))
+    if not Loop(trainee, job.schedule(), job.work).run():
         return False
+    heads = trainee.taken()
     notes = _notes(job, f"{len(heads)} heads, {len(heads.ids)} ids, {len(data.train)} tokens")
-    how_written = Writing(job.type, job.type, licence=licence_of(job.target), notes=notes)
-    write_medusa(job.out, heads, job.target, how_written)
+    stored = Writing(job.type, job.type, licence=licence_of(job.target), notes=notes)
+    write_medusa(job.out, heads, job.target, stored)
     return True
 
 
@@ -89,9 +93,10 @@ def _make_eagle3(job: Job) -> bool:
     if not gather(job.target, job.chats, shape.layers, threads=job.threads, end=job.end):
         return False
     how, chats = Eagle3Training(ids=job.ids, unroll=job.guesses), Chats(job.chats, shape.layers)
-    head = train_eagle3(job.target, chats, shape, folder=job.work, how=how, schedule=job.schedule())
-    if head is None:
+    trainee = Eagle3(job.target, chats, shape, how=how, seed=job.seed)
+    if not Loop(trainee, job.schedule(), job.work).run():
         return False
+    head = trainee.taken()
     made = f"unrolled to {how.unroll}, {len(head.ids)} ids, {len(chats)} tokens"
     write_eagle3(job.out, head, job.target, kind=job.type, notes=_notes(job, made))
     return True
@@ -102,6 +107,6 @@ def _notes(job: Job, made: str) -> str:
 
 
 KINDS = {
-    "medusa": Kind(_any_target, _make_medusa),
-    "eagle3": Kind(_check_eagle3, _make_eagle3),
+    MEDUSA: Kind(_any_target, _make_medusa),
+    EAGLE3: Kind(_check_eagle3, _make_eagle3),
 }

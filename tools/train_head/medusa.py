@@ -15,7 +15,6 @@ from torch.nn import functional as F
 
 from localspec.drafters.medusa_heads import Layer, MedusaHeads
 from tools.train_head.dataset import Dataset, Rows, common_ids
-from tools.train_head.loop import Loop, Schedule
 from tools.train_head.target import output_rows, vocabulary_size
 
 
@@ -56,14 +55,6 @@ class Heads(torch.nn.Module):
         weight = (self.weight / self.scale).detach().numpy().astype(np.float32)
         layer = Layer(weight, self.bias.detach().numpy().astype(np.float32))
         return MedusaHeads((layer,), self.projection.detach().numpy().astype(np.float32), ids)
-
-
-def train(
-    target: Path, data: Dataset, *, folder: Path, how: Training, schedule: Schedule
-) -> MedusaHeads | None:
-    """Train until the steps are done; None when the time of this call is over before."""
-    trainee = Medusa(target, data, how)
-    return trainee.taken() if Loop(trainee, schedule, folder).run() else None
 
 
 class Medusa:
