@@ -36,21 +36,23 @@ body{margin:0;background:#101418}
 pre{display:inline-block;margin:0;padding:16px;color:#d8dee4;font:14px/1.35 monospace}
 </style><pre id="screen">%s</pre>"""
 COLUMNS = 96
+PAGE_TOP = 1900
+"""Pixels: verdict, kinds and costs; the whole page would be too large a picture."""
 
 
 def bench_pictures(document: BenchDocument) -> None:
-    """Take the page of a bench in light and dark, and its screen as a terminal shows it."""
+    """Take the top of a bench's page in light and dark, and its screen as a terminal shows it."""
     with browser() as window, TemporaryDirectory() as folder:
         page, screen = Path(folder) / "bench.html", Path(folder) / "screen.html"
         page.write_text(bench_page(document), encoding="utf-8")
         lines = "\n".join(bench_lines(document, COLUMNS))
         screen.write_text(TERMINAL % escape(lines), encoding="utf-8")
-        window.size(960, 900, scale=1.0)
+        window.size(960, PAGE_TOP, scale=1.0)
         for scheme in ("light", "dark"):
             window.scheme(scheme)
             window.open(page)
-            take(window, f"bench-{scheme}", "main")
-        window.size(960, 900, scale=1.5)
+            take(window, f"bench-{scheme}", "")
+        window.size(960, 900, scale=1.25)
         window.open(screen)
         take(window, "bench-terminal", "#screen")
 

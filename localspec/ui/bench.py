@@ -10,7 +10,7 @@ from localspec.report.bench_documents import ArmInfo, BenchDocument, KindInfo, S
 from localspec.report.bench_text import arm_name, arm_names, stream_names, stream_rows, use_of
 from localspec.report.documents import CostCurve, Interval
 from localspec.ui.cells import clip, width_of
-from localspec.ui.tables import bar, table
+from localspec.ui.tables import bar, folded, table
 
 TOO_NOISY = "too noisy to say"
 WIDEST_BAR = 36
@@ -64,7 +64,7 @@ def _speeds(document: BenchDocument, width: int, times: str) -> list[str]:
             ]
         )
     last = frozenset({0, len(rows[0]) - 1})
-    return table(rows, width, left=last)
+    return folded(rows, width, left=last)
 
 
 def _speed(arm: ArmInfo | StreamInfo | None, times: str) -> str:
@@ -114,7 +114,7 @@ def streams_lines(document: BenchDocument, width: int, *, unicode: bool = True) 
         plain = f"{fastest.plain_tokens_per_s:.1f} tok/s"
         drawn = bar(fastest.speedup.value, top, NARROW_BAR, unicode=unicode)
         rows.append([str(count), plain, *cells, drawn])
-    return table(rows, width, left=frozenset({len(rows[0]) - 1}))
+    return folded(rows, width, left=frozenset({len(rows[0]) - 1}))
 
 
 def _fastest(point: StreamInfo) -> float:

@@ -30,6 +30,23 @@ def table(rows: Sequence[Sequence[str]], width: int, *, left: frozenset[int]) ->
     return [_row(row, widths, left, width) for row in cells]
 
 
+def folded(rows: Sequence[Sequence[str]], width: int, *, left: frozenset[int]) -> list[str]:
+    """Align rows as `table` does; columns that do not fit follow below, behind the first again."""
+    widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
+    blocks: list[list[int]] = [[0]]
+    for column, wide in enumerate(widths[1:], 1):
+        used = sum(widths[each] + GAP for each in blocks[-1])
+        if len(blocks[-1]) > 1 and used + wide + GAP > width:
+            blocks.append([0])
+        blocks[-1].append(column)
+    lines: list[str] = []
+    for block in blocks:
+        own = frozenset(place for place, column in enumerate(block) if column in left)
+        part = [[row[column] for column in block] for row in rows]
+        lines += ["", *table(part, width, left=own)] if lines else table(part, width, left=own)
+    return lines
+
+
 def _row(row: Sequence[str], widths: Sequence[int], left: frozenset[int], width: int) -> str:
     parts = []
     for column, wide in enumerate(widths):
