@@ -41,18 +41,17 @@ PAGE_TOP = 1900
 
 
 def bench_pictures(document: BenchDocument) -> None:
-    """Take the top of a bench's page in light and dark, and its screen as a terminal shows it."""
+    """Take the top of a bench's page, and its screen as a terminal shows it."""
     with browser() as window, TemporaryDirectory() as folder:
         page, screen = Path(folder) / "bench.html", Path(folder) / "screen.html"
         page.write_text(bench_page(document), encoding="utf-8")
         lines = "\n".join(bench_lines(document, COLUMNS))
         screen.write_text(TERMINAL % escape(lines), encoding="utf-8")
         window.size(960, PAGE_TOP, scale=1.0)
-        for scheme in ("light", "dark"):
-            window.scheme(scheme)
-            window.open(page)
-            take(window, f"bench-{scheme}", "")
-        window.size(960, 900, scale=1.25)
+        window.scheme("light")
+        window.open(page)
+        take(window, "bench-page", "")
+        window.size(960, 900, scale=1.1)
         window.open(screen)
         take(window, "bench-terminal", "#screen")
 
