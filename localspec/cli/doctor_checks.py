@@ -20,7 +20,7 @@ from localspec.pairs.hub_cache import cache_folder, partial_files
 from localspec.pairs.memory import show_bytes
 from localspec.report.pair_documents import DoctorFinding
 from localspec.runtime.demo_pair import NAME as DEMO
-from localspec.runtime.folders import cache_dir, config_dir, state_dir
+from localspec.runtime.folders import cache_dir, config_dir, state_dir, unwritable
 from localspec.ui.terminal import Terminal
 
 LITTLE_MEMORY = 2_000_000_000
@@ -93,11 +93,12 @@ def disk_findings() -> Iterator[DoctorFinding]:
 
 
 def _writable(name: str, folder: Path) -> DoctorFinding:
-    place = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
-    if place.is_dir() and os.access(place, os.W_OK):
+    reason = unwritable(folder)
+    if not reason:
         return finding(name, "ok", str(folder))
-    fix = f"change the owner of {place}, or choose another folder"
-    return finding(name, "error", f"{folder} cannot be written", fix)
+    fix = "change its owner, or choose another folder"
+    said = reason if reason.startswith(str(folder)) else f"{folder}: {reason}"
+    return finding(name, "error", said, fix)
 
 
 def _partial() -> Iterator[DoctorFinding]:

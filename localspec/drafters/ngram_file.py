@@ -181,10 +181,10 @@ def open_or_learn(
     try:
         kept = load(path, fingerprint)
         return kept, _summary("read", kept)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         why = "learnt"
     except (LocalspecError, OSError) as failure:
-        why = f"learnt again ({failure})"
+        why = f"learnt again ({getattr(failure, 'strerror', None) or failure})"
     kept = learn(texts(), fingerprint)
     try:
         save(path, kept)

@@ -15,7 +15,7 @@ from localspec.engine import header, library, log
 from localspec.engine.interrupt import hold_interrupts
 from localspec.engine.quantise_child import write_apart
 from localspec.engine.threads import default_threads
-from localspec.errors import LocalspecError, OptionError, PairRefused
+from localspec.errors import OptionError, PairRefused
 
 # Room beside the new file, so that a layout never fills a disk to the last byte.
 _SPARE_BYTES = 64 * 2**20
@@ -186,7 +186,7 @@ def _temporary(target: Path) -> Path:
             prefix=f".{target.name}.", suffix=".part", dir=target.parent
         )
     except OSError as error:
-        raise LocalspecError(f"cannot write in {target.parent}: {error.strerror}") from error
+        raise OptionError(f"cannot write in {target.parent}: {error.strerror}") from error
     os.close(number)
     return Path(name)
 

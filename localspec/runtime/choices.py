@@ -17,7 +17,7 @@ from typing import Any
 from localspec.core.theory import MAX_GAMMA
 from localspec.engine.library import engine_build
 from localspec.engine.quantise import Recipe
-from localspec.errors import LocalspecError, NotHere
+from localspec.errors import NotHere, OptionError
 from localspec.runtime.folders import short_name, state_dir
 from localspec.runtime.layout_records import recipe_of
 from localspec.runtime.layouts import Notify, ensure_layout, recipe_words
@@ -64,7 +64,7 @@ def folder() -> Path:
 def save_choice(given: PairFiles, choice: Choice) -> Path:
     """Keep a choice for these given files, whole or not at all.
 
-    Raises: LocalspecError when the folder cannot be written.
+    Raises: OptionError when the folder cannot be written.
     """
     path = _path(given)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -77,7 +77,7 @@ def save_choice(given: PairFiles, choice: Choice) -> Path:
     except OSError as failure:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-        raise LocalspecError(
+        raise OptionError(
             f"the choice cannot be kept in {path.parent}: {failure.strerror}",
             "LOCALSPEC_STATE=FOLDER chooses another folder",
         ) from failure

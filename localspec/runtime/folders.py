@@ -8,6 +8,8 @@ from pathlib import Path
 
 from platformdirs import PlatformDirs
 
+from localspec.errors import OptionError
+
 _DIRS = PlatformDirs("localspec", appauthor=False)
 _NOWHERE = Path(os.devnull) / "localspec"  # a place where nothing is found and nothing is kept
 _LONGEST_NAME = 120  # bytes: file systems take 255, and more is appended
@@ -37,6 +39,25 @@ def _folder(variable: str, usual: str) -> Path:
         return Path(str(getattr(_DIRS, usual)))
     except RuntimeError:
         return _NOWHERE
+
+
+def unwritable(folder: Path) -> str:
+    """Say why nothing can be kept in a folder, which need not be there yet; empty where it can."""
+    try:
+        place = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
+    except OSError as failure:
+        return f"{folder}: {failure.strerror}"
+    if not place.is_dir():
+        return f"{place} is no folder"
+    return "" if os.access(place, os.W_OK) else f"{place} cannot be written"
+
+
+def cannot_write(folder: Path, failure: Exception) -> OptionError:
+    """Give the error for a folder of the cache that a file cannot be made in."""
+    return OptionError(
+        f"cannot write in {folder}: {getattr(failure, 'strerror', None) or failure}",
+        "LOCALSPEC_CACHE=FOLDER chooses another folder",
+    )
 
 
 def short_name(name: str) -> str:

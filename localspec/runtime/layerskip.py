@@ -15,17 +15,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from filelock import FileLock
-
 from localspec.engine import halves as files
 from localspec.engine import header
 from localspec.engine.library import engine_version
 from localspec.engine.metadata import opened
 from localspec.engine.quantise import COPY, Recipe, quantise
 from localspec.engine.skipping import ATTENTION, FEED_FORWARD, Half, Part, whole
-from localspec.errors import LocalspecError, PairRefused
-from localspec.runtime.folders import cache_dir, short_name
-from localspec.runtime.layouts import ensure_layout
+from localspec.errors import PairRefused
+from localspec.runtime.folders import cache_dir, cannot_write, short_name
+from localspec.runtime.layouts import ensure_layout, locked
 from localspec.runtime.settings import LAYERSKIP, RunSettings
 
 Notify = Callable[[str], None]
@@ -153,16 +151,16 @@ def recipe_of(choice: Choice) -> Recipe | None:
 def ensure_skipped(target: Path, choice: Choice, notify: Notify) -> Path:
     """Give the draft's file, making it first if it is not there; whole or not at all.
 
-    Raises: PairRefused when it cannot be made or the disk is full.
+    Raises: PairRefused when it cannot be made or the disk is full, OptionError when the cache
+    cannot be written.
     """
     recipe = recipe_of(choice)
     if recipe is not None:
         return ensure_layout(target, recipe, notify)
     path = _path(target, choice)
-    if path.exists():
+    if os.path.exists(path):  # never raises, as Path does for a long name
         return path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{path}.lock"):
+    with locked(path):
         if not path.exists():
             notify(f"making {path.name} from {target.name} (once)")
             _make(target, path, choice)
@@ -204,7 +202,7 @@ def chosen(target: Path) -> Choice | None:
 def keep(target: Path, choice: Choice) -> None:
     """Remember a choice for this file on this machine.
 
-    Raises: LocalspecError when it cannot be written.
+    Raises: OptionError when it cannot be written.
     """
     path = _kept_at(target)
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
@@ -213,7 +211,7 @@ def keep(target: Path, choice: Choice) -> None:
         temporary.write_text(json.dumps(_written(choice)), encoding="utf-8")
         temporary.replace(path)
     except OSError as error:
-        raise LocalspecError(f"cannot write {path}: {error.strerror}") from error
+        raise cannot_write(path.parent, error) from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from localspec.engine.library import engine_version
 from localspec.engine.quantise import COPY, Recipe, quantise
 from localspec.errors import LocalspecError
 from localspec.runtime import layout_records as records
-from localspec.runtime.folders import cache_dir, short_name
+from localspec.runtime.folders import cache_dir, cannot_write, short_name
 
 Notify = Callable[[str], None]
 AS_IT_IS = "as it is"
@@ -67,13 +67,13 @@ def ensure_layout(source: Path, recipe: Recipe, notify: Notify) -> Path:
     """Give the layout's file, making it first if it is not there, or not as its record says.
 
     Two programs that want the same layout make it once: the second one waits.
-    Raises: PairRefused when the file cannot be requantised or the disk is full, LocalspecError
-    when the cache cannot be written.
+    Raises: PairRefused when the file cannot be requantised or the disk is full, OptionError when
+    the cache cannot be written.
     """
     path = layout_path(source, recipe)
     if records.whole(path):
         return path
-    with _locked(path):
+    with locked(path):
         if not records.whole(path):
             _drop_leftovers(path)
             notify(f"making {path.name} from {source.name} (once)")
@@ -83,8 +83,10 @@ def ensure_layout(source: Path, recipe: Recipe, notify: Notify) -> Path:
 
 
 def kept_layouts() -> list[records.Kept]:
-    """List the layouts that are here, the newest last."""
-    found = [records.read(path) for path in folder().glob("*.gguf") if path.is_file()]
+    """List the layouts that are here, the newest last; none where the cache is no folder."""
+    found = []
+    with suppress(OSError):
+        found = [records.read(path) for path in folder().glob("*.gguf") if path.is_file()]
     return sorted(found, key=lambda each: each.made_at)
 
 
@@ -94,7 +96,7 @@ def remove_layout(path: Path) -> int:
     Raises: LocalspecError while another program writes it.
     """
     freed = 0
-    with _locked(path, wait_s=0):
+    with locked(path, wait_s=0):
         for each in (path, records.beside(path), *_leftovers(path)):
             with suppress(FileNotFoundError):
                 size = each.stat().st_size
@@ -104,10 +106,11 @@ def remove_layout(path: Path) -> int:
 
 
 @contextmanager
-def _locked(path: Path, *, wait_s: float = -1) -> Iterator[None]:
+def locked(path: Path, *, wait_s: float = -1) -> Iterator[None]:
     """Keep other programs from writing the same layout meanwhile.
 
-    Raises: LocalspecError when the folder cannot be written, or nobody lets go in time.
+    Raises: OptionError when the folder cannot be written, LocalspecError when nobody lets go in
+    time.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -116,10 +119,7 @@ def _locked(path: Path, *, wait_s: float = -1) -> Iterator[None]:
     except Timeout as failure:
         raise LocalspecError(f"{path.name} is being written by another program") from failure
     except (OSError, NotImplementedError) as failure:
-        raise LocalspecError(
-            f"cannot write in {path.parent}: {getattr(failure, 'strerror', None) or failure}",
-            "LOCALSPEC_CACHE=FOLDER chooses another folder for layouts",
-        ) from failure
+        raise cannot_write(path.parent, failure) from failure
     try:
         yield
     finally:

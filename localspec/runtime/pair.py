@@ -24,6 +24,7 @@ from localspec.engine.vocabulary import Vocabulary
 from localspec.errors import OptionError
 from localspec.runtime.calibration import recall_threads
 from localspec.runtime.describe import NO_DRAFT, in_words
+from localspec.runtime.folders import cache_dir, unwritable
 from localspec.runtime.habits import keep_habits, kept_habits
 from localspec.runtime.loading import Loaded, Notify, Progress, load_pair, unseen
 from localspec.runtime.settings import NONE, RunSettings
@@ -68,6 +69,8 @@ def open_runtime(
 
     Raises: NotHere, PairRefused, OptionError.
     """
+    if settings.drafters != (NONE,) and (reason := unwritable(cache_dir())):
+        notify(f"{reason}: nothing measured is kept; LOCALSPEC_CACHE=FOLDER chooses another folder")
     with ExitStack() as resources:
         loaded = load_pair(settings, notify, resources, progress=progress)
         progress("getting ready", None)

@@ -101,7 +101,7 @@ def test_a_table_is_learnt_once_and_read_after_that(tmp_path: Path):
     _, second = open_or_learn(tmp_path / "t", "t", texts)
     assert len(calls) == 1
     assert first.startswith("n-gram table learnt: 3,001 tokens")
-    assert second.startswith("n-gram table read: 3001 tokens")
+    assert second.startswith("n-gram table read: 3,001 tokens")
     assert "expected acceptance" in second
 
 

@@ -20,9 +20,10 @@ from localspec.core.tokens import Tokens, sync
 from localspec.engine import Context, ContextOptions, Model, ModelOptions
 from localspec.engine.hollow import write_hollow
 from localspec.engine.layout_plan import PlannedTensor
-from localspec.errors import LocalspecError, PairRefused
+from localspec.errors import PairRefused
 from localspec.pairs.ggml_types import TYPE_NAMES, row_bytes
 from localspec.pairs.header import read_header
+from localspec.runtime.folders import cannot_write
 from localspec.runtime.layouts import folder
 
 TIMED_BYTES = 256 * 2**20
@@ -70,17 +71,14 @@ def shape_of(source: Path) -> Shape:
 def sample_folder() -> Iterator[Path]:
     """Give a folder for samples, gone afterwards; those of killed programs go, too.
 
-    Raises: LocalspecError when the cache cannot be written.
+    Raises: OptionError when the cache cannot be written.
     """
     try:
         folder().mkdir(parents=True, exist_ok=True)
         _clear()
         place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder()))
     except OSError as failure:
-        raise LocalspecError(
-            f"cannot write in {folder()}: {failure.strerror}",
-            "LOCALSPEC_CACHE=FOLDER chooses another folder for layouts",
-        ) from failure
+        raise cannot_write(folder(), failure) from failure
     try:
         with FileLock(place / LOCK):
             yield place
