@@ -22,6 +22,7 @@ from localspec.runtime.settings import (
     PairFiles,
     Placement,
     RunSettings,
+    unknown_drafter,
 )
 
 KV_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
@@ -77,7 +78,7 @@ def _drafters(options: ModelOptions) -> tuple[str, ...] | None:
         names = tuple(name.strip() for name in options.drafter.split(","))
         for name in names:
             if name not in DRAFTERS:
-                raise OptionError(f"unknown drafter '{name}'", nearest(name, DRAFTERS))
+                raise unknown_drafter(name)
     if options.head and names and not {AUTO, *FROM_FILES} & set(names):
         raise OptionError(
             f"--head is for {' and '.join(FROM_FILES)}, not for --drafter {options.drafter}",

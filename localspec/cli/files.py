@@ -33,7 +33,7 @@ def existing(flag: str, path: Path | None) -> Path | None:
         raise NotHere(f"{flag}: {path} is a folder", "name the file in it")
     if path.exists():
         raise NotHere(f"{flag}: {path} is a pipe or a device, not a file")
-    raise NotHere(f"{flag}: no file {path}")
+    raise NotHere(f"{flag}: no file {path}", "check the spelling and the folder")
 
 
 def writable(flag: str, path: Path | None) -> None:

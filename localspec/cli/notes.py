@@ -22,7 +22,9 @@ class Notes:
     said: list[str] = field(default_factory=list)
 
     def say(self, text: str) -> None:
-        """Tell the user something that is not the answer."""
+        """Tell the user something that is not the answer, and not twice."""
+        if text in self.said:
+            return
         self.said.append(text)
         if not self.quiet:
             _write(text)

@@ -60,7 +60,7 @@ def check_heads(settings: RunSettings, names: Collection[str]) -> None:
         named = settings.head if AUTO not in names else None
         path = named or head_for(name, settings)
         if path is None:
-            raise OptionError(f"drafter '{name}' needs a file of heads", "name one: --head FILE")
+            raise OptionError(f"drafter '{name}' needs a file of heads", "start with --head FILE")
         check = check_eagle3 if name == EAGLE3 else check_medusa
         check(path, target)
 

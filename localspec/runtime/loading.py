@@ -19,6 +19,7 @@ from localspec.pairs.compat import compare
 from localspec.pairs.header import read_header
 from localspec.pairs.kinds import has_mtp, mtp_layers
 from localspec.pairs.memory import Load
+from localspec.pairs.vocabulary import template_family
 from localspec.runtime.caches import (
     DISAGREES,
     can_speculate,
@@ -115,9 +116,17 @@ def load_pair(
     if template:
         resources.enter_context(template).start()
     else:
-        notify(f"{settings.files.target.name} has no chat template: your text goes to it as it is")
+        notify(_no_template(settings.files.target, draft_model))
     load_s = perf_counter() - begun
     return Loaded(model, target, template, draft_model, draft, load_s, skipped)
+
+
+def _no_template(target: Path, draft: Model | None) -> str:
+    """Say once what it means for the target, and for a draft that was trained to chat."""
+    said = f"{target.name} has no chat template: your text goes to it as it is"
+    if draft is None or not template_family(read_header(draft.path)):
+        return said
+    return f"{said}; the draft was trained to chat: expect fewer accepted tokens"
 
 
 def _fitting_draft(settings: RunSettings, notify: Notify) -> Path | None:
@@ -132,7 +141,8 @@ def _fitting_draft(settings: RunSettings, notify: Notify) -> Path | None:
         if fit.refusal:
             raise PairRefused(f"{draft.name} does not fit {target.name}: {fit.refusal.detail}")
         for finding in fit.warnings:
-            notify(finding.detail)
+            if finding.id != "template" or template_family(read_header(target)):
+                notify(finding.detail)
         return draft
     return None
 

@@ -4,6 +4,7 @@ Knows names and values. Does not know how they are parsed, or what they do.
 """
 
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
@@ -115,10 +116,22 @@ class RunSettings:
         return min(MAX_GAMMA, self.strict_rows - 1) if self.strict else MAX_GAMMA
 
 
+def unknown_drafter(name: str) -> OptionError:
+    """Give the error for a name that no drafter has, with the one that was probably meant."""
+    said = f"unknown drafter '{name}'"
+    chain = name.replace("+", ",")
+    if chain != name and set(chain.split(",")) <= set(READY):
+        return OptionError(said, f"a chain is written with commas: {chain}")
+    close = get_close_matches(name.lower(), READY, n=1, cutoff=0.5)
+    return OptionError(
+        said, f"did you mean '{close[0]}'?" if close else f"one of: {', '.join(READY)}"
+    )
+
+
 def _check_drafters(names: tuple[str, ...]) -> None:
     for name in names:
         if name not in DRAFTERS:
-            raise OptionError(f"unknown drafter '{name}'", f"one of: {', '.join(READY)}")
+            raise unknown_drafter(name)
         if name not in READY:
             raise OptionError(f"drafter '{name}' is not available yet", f"try: {', '.join(READY)}")
     if len(names) > 1 and {AUTO, NONE} & set(names):

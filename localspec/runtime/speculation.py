@@ -173,7 +173,7 @@ class Workshop:
     def _medusa_drafter(self, settings: RunSettings) -> MedusaDrafter:
         path = head_for(MEDUSA, settings)
         if path is None:
-            raise OptionError("drafter 'medusa' needs a file of heads", "name one: --head FILE")
+            raise OptionError("drafter 'medusa' needs a file of heads", "start with --head FILE")
         parts = self._loaded.heads.medusa(path, self._loaded.target)
         vocabulary = self._loaded.model.vocabulary
         sampler = Sampler(settings.sampling, vocabulary.usable, tuple(sorted(vocabulary.banned)))
@@ -182,7 +182,7 @@ class Workshop:
     def _eagle3_drafter(self, settings: RunSettings) -> WithLaw:
         path = head_for(EAGLE3, settings)
         if path is None:
-            raise OptionError("drafter 'eagle3' needs a file of its head", "name one: --head FILE")
+            raise OptionError("drafter 'eagle3' needs a file of its head", "start with --head FILE")
         known = self._heads.get(EAGLE3)
         if known is None or known[0] != path:
             if known is not None:
@@ -217,7 +217,7 @@ class Workshop:
     def _ngram_drafter(self, settings: RunSettings) -> NgramDrafter:
         vocabulary = self._loaded.model.vocabulary
         if not settings.ngram_from:
-            raise OptionError("drafter 'ngram' learns from texts", "name some: --ngram-from FILE")
+            raise OptionError("drafter 'ngram' learns from texts", "start with --ngram-from FILE")
         if self._table is None:
             self._table = ngram_table(settings.ngram_from, vocabulary, self._notify)
         special = vocabulary.eog | vocabulary.control

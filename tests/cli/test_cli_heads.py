@@ -98,10 +98,6 @@ def test_a_quick_check_compares_the_header_of_a_head(
     assert "hidden size of 96" in ran.out
 
 
-def _absent(path: Path) -> None:
-    del path
-
-
 def _cut(path: Path) -> None:
     path.write_bytes(write_eagle3(path).read_bytes()[:30_000])
 
@@ -130,7 +126,7 @@ def _mapped_away(path: Path) -> None:
     write_eagle3(path, drafted=(*range(30, 60), 5000))
 
 
-WRONG = (_absent, _cut, _noise, _foreign, _wide, _deep, _model, _mapped_away)
+WRONG = (_cut, _noise, _foreign, _wide, _deep, _model, _mapped_away)
 
 
 @pytest.mark.parametrize("make", WRONG, ids=[make.__name__ for make in WRONG])

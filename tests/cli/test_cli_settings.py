@@ -10,6 +10,7 @@ from localspec.cli.build import build_settings
 from localspec.cli.effective import settings_echo
 from localspec.cli.files import check_inputs
 from localspec.cli.known import setting_names
+from localspec.cli.notes import Notes
 from localspec.cli.options import ModelOptions
 from localspec.core.sampling import DEFAULT_SAMPLING, SamplingParams
 from localspec.errors import NotHere, OptionError
@@ -84,6 +85,14 @@ def test_files_that_lookup_reads_arrive(tmp_path: Path) -> None:
     text.touch()
     settings = build_settings(ModelOptions(expect=text, ngram_from=[text]), FILES)
     assert (settings.expect, settings.ngram_from) == (text, (text,))
+
+
+def test_a_note_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    notes = Notes()
+    for text in ("one", "two", "one"):
+        notes.say(text)
+    assert capsys.readouterr().err == "one\ntwo\n"
+    assert notes.said == ["one", "two"]
 
 
 @pytest.mark.parametrize("option", ["expect", "ngram_from"])

@@ -10,6 +10,7 @@ import pytest
 
 import localspec
 from tests.cli.hubs import hub_pair, in_cache, own_pairs
+from tests.models_heads import write_eagle3, write_target
 from tests.ui.terminal import run as in_terminal
 
 ROOT = Path(localspec.__file__).parents[1]
@@ -47,6 +48,52 @@ def test_a_conversation_is_held_and_left(talk, tmp_path: Path) -> None:
     history = tmp_path / "state" / "history"
     assert "hello" in history.read_text()
     assert stat.S_IMODE(history.stat().st_mode) == 0o600
+
+
+REFUSED = {
+    "eagle3": "'eagle3' needs a file of its head",
+    "medusa": "'medusa' needs a file of heads",
+    "mtp": "carries no prediction layer",
+    "lookup+model": "a chain is written with commas: lookup,model",
+    "MODEL": "did you mean 'model'?",
+    "eagle": "did you mean 'eagle3'?",
+    "layerskip": "start again with --drafter layerskip",
+    "ngram": "start with --ngram-from FILE",
+    "auto,lookup": "stand alone",
+}
+
+
+def test_a_drafter_that_is_not_to_be_had_is_refused_and_the_talk_goes_on(talk) -> None:
+    chat = talk()
+    chat.ask("/drafter model,lookup")
+    for drafter, said in REFUSED.items():
+        chat.ask(f"/drafter {drafter}")
+        assert said in chat.text()
+    assert chat.text().count("error:") == len(REFUSED)
+    chat.ask("/drafter")
+    assert chat.text().count(" drafter model,lookup") == 2
+    chat.ask("hello")
+    assert "8 tokens" in chat.text()
+    chat.send("\x04")
+    assert chat.finish() == 0
+
+
+def test_a_head_is_switched_to_and_another_one_is_not_had(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(ROOT)
+    target, head = write_target(tmp_path / "t.gguf"), write_eagle3(tmp_path / "h.gguf")
+    files = ("--target", str(target), "--head", str(head), "-g", "2")
+    chat = in_terminal([sys.executable, "-m", "localspec", "chat", *files, *QUICK], 24, 90)
+    chat.ask("/drafter eagle3")
+    chat.ask("hello")
+    chat.ask("/drafter medusa")
+    assert "holds no Medusa heads: it is an eagle3 file" in chat.text()
+    chat.ask("/drafter")
+    assert chat.text().count("\n drafter eagle3\n") == 2
+    chat.ask("/drafter lookup")
+    chat.ask("hello")
+    assert chat.text().count("8 tokens") == 2
+    chat.send("\x04")
+    assert chat.finish() == 0
 
 
 def test_no_history_leaves_no_file(talk, tmp_path: Path) -> None:

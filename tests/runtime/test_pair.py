@@ -65,6 +65,20 @@ def test_a_file_without_a_template_is_named_once(tmp_path: Path) -> None:
     assert [text for text in said if "no chat template" in text] == said
 
 
+@pytest.mark.parametrize("drafted", [{}, {"template": None}])
+def test_a_base_model_beside_a_draft_is_named_once(
+    tmp_path: Path, drafted: dict[str, None]
+) -> None:
+    bare = write_llama(tmp_path / "bare.gguf", template=None)
+    draft = write_llama(tmp_path / "draft.gguf", n_layer=1, **drafted)
+    said: list[str] = []
+    with open_runtime(settings(PairFiles(bare, draft), drafters=("model",)), said.append):
+        pass
+    about = [text for text in said if "template" in text or "trained to chat" in text]
+    assert len(about) == 1
+    assert ("trained to chat" in about[0]) == (not drafted)
+
+
 PASS = '{"rows": 1, "context": 32, "seconds": %s}'
 
 
