@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from localspec.core.tokens import Token
 
 RESIDUAL_FLOOR = 1e-12
+_ALL = np.ones(1)
+_ALL.flags.writeable = False
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class Distribution:
 
 def point(token: Token, margin: float | None = None) -> Distribution:
     """Put all the mass on one id."""
-    return Distribution(np.array([token], np.int64), np.ones(1), margin)
+    return Distribution(np.array([token], np.int64), _ALL, margin)
 
 
 def from_logits(ids: NDArray[np.int64], logits: NDArray[np.float64]) -> Distribution:

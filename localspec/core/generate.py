@@ -15,7 +15,7 @@ from localspec.core.events import Event, Finish, FinishReason, Laws, Notice, Ori
 from localspec.core.judge import Judge, make_judge
 from localspec.core.options import GenerateOptions
 from localspec.core.policy import Plan, Policy
-from localspec.core.rules import Guess, Verdict
+from localspec.core.rules import NO_GUESS, Guess, Verdict
 from localspec.core.sampling import Sampler
 from localspec.core.tokens import (
     Logits,
@@ -57,7 +57,9 @@ def generate(
     yield answer.prefill()
     while (reason := answer.finished()) is None:
         step = answer.round()
-        yield from answer.notices()
+        if answer.notices:
+            yield from answer.notices
+            answer.notices.clear()
         yield step
     yield Finish(reason)
 
@@ -82,7 +84,7 @@ class _Answer:
     speculation: Speculation
     judge: Judge
     history: TokenBuffer
-    _notices: list[Notice] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
     _learning_s: float = 0.0
 
     def __post_init__(self) -> None:
@@ -112,15 +114,12 @@ class _Answer:
             return FinishReason.CONTEXT
         return None
 
-    def notices(self) -> Iterator[Notice]:
-        """Hand out what the user must be told, once."""
-        while self._notices:
-            yield self._notices.pop(0)
-
     def round(self) -> Step:
         """Do one round: plan, draft, verify, judge, write.
 
-        What learning takes is counted in the next round: it learns from this round's step.
+        What learning takes is counted in the next round: it learns from this round's step. The
+        engine's threads wait awake for the next pass for a tenth of a millisecond only, so nothing
+        is built twice here, and a round without a guess goes through as little as can be.
         """
         clock = self.speculation.clock
         begun = clock()
@@ -133,20 +132,32 @@ class _Answer:
         rows = sync(self.target, self.history.view, len(readable) + 1)
         verified_at = clock()
         laws = _TargetLaws(self._sampler, rows, self.history.view, position)
-        verdict = self.judge.judge(Guess(draft.tokens, draft.laws), laws, position)
-        step = self._step(draft, verdict, laws, position)
-        self._write(step, position)
+        guess = Guess(draft.tokens, draft.laws) if draft else NO_GUESS
+        verdict = self.judge.judge(guess, laws, position)
+        written = self._write(draft, verdict, position)
         done = clock()
-        step = replace(
-            step,
-            baseline=plan.baseline,
+        judged = min(verdict.accepted + 1, len(draft))
+        step = Step(
+            tokens=written,
+            origins=(*(Origin.DRAFT,) * verdict.accepted, Origin.TARGET)[: len(written)],
+            position=position,
+            drafter=draft.drafter,
+            draft_temperature=draft.temperature,
+            drafted=len(draft),
+            judged=judged,
+            accepted=verdict.accepted,
+            cut=verdict.accepted + 1 - len(written),
             draft_s=drafted_at - begun,
             verify_s=verified_at - drafted_at,
             other_s=done - verified_at + self._learning_s,
+            baseline=plan.baseline,
+            overlaps=tuple(laws(i).overlap(draft.laws[i]) for i in range(judged)) if draft else (),
+            guesses=draft.tokens,
+            laws=laws.kept(draft) if draft or self.options.keep_laws else None,
         )
         self._tell(step)
         self._learning_s = clock() - done
-        return step if self.options.keep_laws else replace(step, laws=None)
+        return replace(step, laws=None) if step.laws and not self.options.keep_laws else step
 
     def _draft(self, plan: Plan) -> Draft:
         """Ask the planned drafters in turn; the first one that guesses anything is heard."""
@@ -188,33 +199,17 @@ class _Answer:
             return call()
         except LocalspecError as failure:
             self._drafters.pop(drafter.name, None)
-            self._notices.append(Notice(f"drafter {drafter.name} is off: {failure.message}"))
+            self.notices.append(Notice(f"drafter {drafter.name} is off: {failure.message}"))
             return None
 
-    def _step(self, draft: Draft, verdict: Verdict, laws: "_TargetLaws", position: int) -> Step:
-        """Put the round into words: what was written, by whom, and what was cut."""
+    def _write(self, draft: Draft, verdict: Verdict, position: int) -> tuple[Token, ...]:
+        """Make what stays the history, up to an end of text; give what was written."""
         kept = (*draft.tokens[: verdict.accepted], verdict.following)
-        end = next((i + 1 for i, t in enumerate(kept) if t in self.options.ends), len(kept))
-        judged = min(verdict.accepted + 1, len(draft))
-        return Step(
-            tokens=kept[:end],
-            origins=(*(Origin.DRAFT,) * verdict.accepted, Origin.TARGET)[:end],
-            position=position,
-            drafter=draft.drafter,
-            draft_temperature=draft.temperature,
-            drafted=len(draft),
-            judged=judged,
-            accepted=verdict.accepted,
-            cut=len(kept) - end,
-            overlaps=tuple(laws(i).overlap(draft.laws[i]) for i in range(judged)),
-            guesses=draft.tokens,
-            laws=laws.kept(draft),
-        )
-
-    def _write(self, step: Step, position: int) -> None:
-        """Make what was written the history."""
+        if not self.options.ends.isdisjoint(kept):
+            kept = kept[: next(i for i, t in enumerate(kept, 1) if t in self.options.ends)]
         self.history.truncate(position)
-        self.history.extend(step.tokens)
+        self.history.extend(kept)
+        return kept
 
     def _tell(self, step: Step) -> None:
         """Let policy and drafters learn; they see the laws, which are not kept unless asked for."""

@@ -36,6 +36,9 @@ class Guess:
     laws: Sequence[Distribution]
 
 
+NO_GUESS = Guess((), ())
+
+
 @dataclass(frozen=True)
 class Verdict:
     """How many drafted tokens stay, and the token the target adds."""
@@ -73,7 +76,7 @@ def judge_block(guess: Guess, target: TargetLaw, uniform: Uniform) -> Verdict:
 
     Source: Sun et al., "Block verification accelerates speculative decoding", arXiv 2403.10444.
     """
-    if all(q.is_point for q in guess.laws):
+    if not guess.laws or all(q.is_point for q in guess.laws):
         return judge_points(guess, target, uniform)
     drafted = len(guess.tokens)
     weight, kept, kept_weight = 1.0, 0, 1.0

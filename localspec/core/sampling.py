@@ -8,6 +8,7 @@ decoding, every verified row, the bonus token and the draft's own law.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import isfinite
 from typing import NoReturn
 
 import numpy as np
@@ -72,7 +73,7 @@ class Sampler:
         row = self._adjusted(row[: self.usable], history)
         if self.params.greedy:
             best = int(row.argmax())  # the first NaN, if there is one
-            if not np.isfinite(row[best]):
+            if not isfinite(row[best]):
                 return _no_law(row)
             return point(best, _margin(row, best) if self.telling else None)
         likely = _top_k(row, self.params.top_k) or _whole(row, self.params)

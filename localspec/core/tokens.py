@@ -31,7 +31,9 @@ class TokenBuffer:
 
     def extend(self, tokens: Iterable[Token] | Tokens) -> None:
         """Append ids, doubling the room when it runs out."""
-        more = _ids(tokens)
+        more = tokens if isinstance(tokens, np.ndarray | tuple) else _ids(tokens)
+        if not len(more):
+            return
         end = self._length + len(more)
         if end > len(self._data):
             grown = np.empty(max(end, 2 * len(self._data), 64), np.int32)
