@@ -76,6 +76,10 @@ class Distribution:
 
     def overlap(self, other: "Distribution") -> float:
         """Give the acceptance chance of a draft drawn from `other`: the sum of min(p, q)."""
+        if self.is_point:
+            return min(float(self.probs[0]), other.prob(int(self.ids[0])))
+        if other.is_point:
+            return other.overlap(self)
         return float(np.minimum(self.probs, other.probs_at(self.ids)).sum())
 
     def probs_at(self, ids: NDArray[np.int64]) -> NDArray[np.float64]:

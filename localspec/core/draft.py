@@ -60,6 +60,8 @@ def admissible(
     honest = len(laws) == len(tokens) and all(
         law.prob(token) > 0 for token, law in zip(tokens, laws, strict=True)
     )
+    if honest and length == len(draft) == len(draft.laws):
+        return draft
     laws = laws if honest else tuple(point(t) for t in tokens)
     return replace(draft, tokens=tokens, laws=laws)
 

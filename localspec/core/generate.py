@@ -178,14 +178,14 @@ class _Answer:
             if plan.limits and request.limit != min(limit, plan.limits[i]):
                 request = replace(request, limit=min(limit, plan.limits[i]))
             draft = self._guarded(drafter, partial(drafter.propose, self.history.view, request))
-            if draft := self._admissible(draft or NO_DRAFT, request.limit):
-                return replace(draft, drafter=name)
+            if draft and (draft := self._admissible(draft, request.limit, name)):
+                return draft
         return NO_DRAFT
 
-    def _admissible(self, draft: Draft, limit: int) -> Draft:
-        """Keep what may be judged."""
+    def _admissible(self, draft: Draft, limit: int, name: str) -> Draft:
+        """Keep what may be judged of a drafter's guess."""
         usable, ends = self.options.usable, self.options.ends
-        return admissible(draft, limit=limit, usable=usable, ends=ends)
+        return admissible(replace(draft, drafter=name), limit=limit, usable=usable, ends=ends)
 
     def _readable(self, draft: Draft) -> tuple[Token, ...]:
         """Give the drafted ids that the target can decode: all but a foreign last one."""
