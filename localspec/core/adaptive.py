@@ -32,6 +32,7 @@ from localspec.core.theory import MAX_GAMMA
 MARGIN = 0.03
 STAY_MARGIN = 0.01
 EXPLORE_EVERY = 4
+LEARN_EVERY = 4
 RATE_MEMORY = 0.97
 USUAL_LAG = 2
 FEW_ROWS = 2
@@ -78,7 +79,7 @@ class AdaptivePolicy:
         self._credit = Credit() if new else Credit(KNOWN_CREDIT, KNOWN_CREDIT / 2)
         self._plain, self._round, self._switching = PlainPasses(), Round(), Switching()
         self._rest = Rest()
-        self._expected, self._rounds = -1, 0
+        self._expected, self._rounds, self._explore_at = -1, 0, EXPLORE_EVERY
         self._tokens = self._spent = 2.0
         self.price = 1.0
 
@@ -104,11 +105,12 @@ class AdaptivePolicy:
         cap = min(room, self.options.max_gamma)
         if not self._standings:
             return Plan()
-        if self._rest.take(cap):
+        self._rounds += 1
+        if (plan := self._rest.take(cap)) is not None:
             self._round = Round(position, self._round.table, self._rest.order)
-            return self._rest.plan
+            return plan
+        self._wake(changed=True)
         standings = list(self._standings.values())
-        self._rest.wake(standings, changed=True)
         table = self._switching.on(self.costs.table(position))
         self._round = now = Round(position, table)
         if cap <= 0:
@@ -116,7 +118,6 @@ class AdaptivePolicy:
         if self._plain.due(self.price):
             now.baseline = True
             return Plan(baseline=True)
-        self._rounds += 1
         for standing in standings:
             self._assess(standing, cap)
         self._set_price()
@@ -125,9 +126,19 @@ class AdaptivePolicy:
         terms = Terms(now.table, self.price, self.options.margin, cap, longest)
         bid = self._bid(order, terms)
         plan = plan_of(now, order, bid, cap)
-        if bid is None and not any(it.active for it in standings):
-            self._rest.begin(plan, now.order, cap)
+        if bid is None and all(it.facts.match for it in standings if it.active):
+            self._rest.begin(plan, now.order, standings)
         return plan
+
+    def _wake(self, *, changed: bool) -> None:
+        """Count the rounds of a rest, each a plain pass that nobody was asked about."""
+        owed = self._rest.wake(list(self._standings.values()), changed=changed)
+        if owed:
+            self._credit.earn(float(owed))
+            kept = RATE_MEMORY**owed
+            plain = (1.0 - kept) / (1.0 - RATE_MEMORY)
+            self._tokens = kept * self._tokens + plain
+            self._spent = kept * self._spent + plain
 
     def _arrive(self, position: int) -> None:
         """Notice a new answer: the caches were just read in, and the text may be another kind."""
@@ -164,7 +175,8 @@ class AdaptivePolicy:
     def _bid(self, order: Sequence[Standing], terms: Terms) -> Bid | None:
         """Look for something to find out in this round."""
         bid = parked_probe(self._standings.values(), terms, self._credit)
-        if bid is None and order and self._rounds % EXPLORE_EVERY == 0:
+        if bid is None and order and self._rounds >= self._explore_at:
+            self._explore_at = self._rounds + EXPLORE_EVERY
             active = [it for it in order if it.active]
             doubts = self.costs.doubts()
             bid = length_probe(active, doubts, terms=terms, credit=self._credit)
@@ -207,17 +219,18 @@ class AdaptivePolicy:
         if not self._standings:
             return
         now = self._round
-        self._learn_costs(step)
         if self._rest.resting and not step.drafted and not now.asked:
-            self._rest.owed += 1
-            self._settle(step, 1.0)
-            self._observed(step)
+            self._doze(step)
             return
-        self._rest.wake(self._standings.values(), changed=bool(step.drafted or now.asked))
+        self._learn_costs(step)
         standing = self._standings.get(step.drafter)
+        changed = False
         if standing is not None:
+            before = standing.survival.changes
             standing.survival.learn(step.overlaps)
             standing.read = step.position + step.accepted
+            changed = not standing.facts.match or standing.survival.changes > before
+        self._wake(changed=changed)
         cost = now.cost(step.drafted, self._standings)
         if now.forced is not None and (standing is now.forced or now.forced is now.asker):
             self._settle_probe(now.forced, step, cost)
@@ -231,6 +244,15 @@ class AdaptivePolicy:
                 it.backoff.tick()
                 it.fade()
                 self._watch(it, step)
+        self._observed(step)
+
+    def _doze(self, step: Step) -> None:
+        """Put off what a plain pass teaches; one in a few is enough to know the machine's speed."""
+        self._rest.owed += 1
+        if self._rest.owed % LEARN_EVERY == 0:
+            self._learn_costs(step)
+        else:
+            self._switching.pass_by(step)
         self._observed(step)
 
     def _observed(self, step: Step) -> None:

@@ -30,6 +30,7 @@ BELIEVED = 3
 CALL_GAIN = 0.1
 REBUILD = 8
 CONTEXT_STEP = 32
+MOVED = 0.002
 DRIFT_MEMORY = 1 / 8
 DRIFTED = 1.1
 NOISE_BOUNDS = (0.03**2, 0.4**2)
@@ -75,6 +76,8 @@ class CostModel:
         self._catch_up: dict[str, _Level] = {}
         self._noise = FIRST_NOISE
         self._table: list[float] | None = None
+        self._table_base = 0.0
+        self._stretched: list[float] | None = None
         self._grown: list[float] = []
         self._growth_at = -1
         self._doubts: list[float] | None = None
@@ -109,15 +112,18 @@ class CostModel:
     def table(self, context: int) -> list[float]:
         """Give v(1), v(2), ... at this context; index 0 is one row. Borrowed: do not change."""
         if self._table is None:
+            self._stretched = None
             levels = self._rows
-            base = levels[1].value if 1 in levels else self._missing_base()
+            base = self._table_base = levels[1].value if 1 in levels else self._missing_base()
             known = {rows: exp(level.value - base) for rows, level in levels.items()}
             table = filled({**known, 1: 1.0}, self.max_rows)
             self._table = [_possible(cost, rows) for rows, cost in enumerate(table, 1)]
         if not self._slopes:
             return self._table
         growth = self._growth(context)
-        return [cost * more for cost, more in zip(self._table, growth, strict=True)]
+        if self._stretched is None:
+            self._stretched = [c * more for c, more in zip(self._table, growth, strict=True)]
+        return self._stretched
 
     def _growth(self, context: int) -> list[float]:
         """Give how much more than one row each count of rows has grown with the context."""
@@ -128,6 +134,7 @@ class CostModel:
             every = range(1, self.max_rows + 1)
             self._grown = [(1.0 + slopes.get(n, shared) * context) / one for n in every]
             self._growth_at = bucket
+            self._stretched = None
         return self._grown
 
     def doubts(self) -> list[float]:
@@ -195,10 +202,12 @@ class CostModel:
     def _retouch(self, rows: int) -> None:
         """Bring the table up to date in one place; now and then, or when T(1) moved, anew."""
         base = self._rows.get(1)
-        if self._table is None or rows == 1 or base is None or self.passes % REBUILD == 0:
+        moved = base is None or abs(base.value - self._table_base) > MOVED
+        if self._table is None or base is None or moved or self.passes % REBUILD == 0:
             self._table = None
-        else:
+        elif rows > 1:
             self._table[rows - 1] = _possible(exp(self._rows[rows].value - base.value), rows)
+            self._stretched = None
 
     def saw_call(self, name: str, seconds: float) -> None:
         """Learn what a call of a drafter that runs no model took: no sign of the engine's speed."""

@@ -1,11 +1,11 @@
 """What a drafter is: a function from the token history to a guess with its probabilities.
 
-Knows the protocol. Does not know any drafter.
+Knows the protocols. Does not know any drafter.
 """
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from localspec.core.distribution import Distribution, point
 from localspec.core.tokens import Token, Tokens
@@ -85,7 +85,10 @@ class DraftRequest:
 
 
 class Drafter(Protocol):
-    """Guess the tokens after a history. Same history and same draws, same draft."""
+    """Guess the tokens after a history. Same history and same draws, same draft.
+
+    One that is a `Learner` too may learn from the answer so far.
+    """
 
     @property
     def name(self) -> str:
@@ -99,6 +102,11 @@ class Drafter(Protocol):
     def propose(self, history: Tokens, request: DraftRequest) -> Draft:
         """Guess at most `request.limit` ids, perhaps none."""
         ...
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A drafter whose drafts depend on more than the history: it is told of every round."""
 
     def observe(self, step: "Step") -> None:
         """Learn what the target made of the last proposal."""

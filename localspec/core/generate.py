@@ -6,11 +6,19 @@ drafters exist.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from time import perf_counter
+from typing import TypeVarTuple
 
 from localspec.core.distribution import Distribution
-from localspec.core.draft import NO_DRAFT, Draft, Drafter, DraftRequest, admissible, is_foreign
+from localspec.core.draft import (
+    NO_DRAFT,
+    Draft,
+    Drafter,
+    DraftRequest,
+    Learner,
+    admissible,
+    is_foreign,
+)
 from localspec.core.events import Event, Finish, FinishReason, Laws, Notice, Origin, Prefill, Step
 from localspec.core.judge import Judge, make_judge
 from localspec.core.options import GenerateOptions
@@ -27,6 +35,8 @@ from localspec.core.tokens import (
     sync,
 )
 from localspec.errors import LocalspecError, OptionError
+
+_Given = TypeVarTuple("_Given")
 
 
 @dataclass
@@ -90,7 +100,9 @@ class _Answer:
     def __post_init__(self) -> None:
         self._sampler = Sampler(self.options.sampling, self.options.usable, self.options.banned)
         self._drafters = {drafter.name: drafter for drafter in self.speculation.drafters}
+        self._learners = [it for it in self.speculation.drafters if isinstance(it, Learner)]
         self._start = len(self.history)
+        self._request = DraftRequest(0, self._pick)
 
     def prefill(self) -> Prefill:
         """Bring every cache to the prompt but for its last token, which the first round decodes."""
@@ -100,7 +112,7 @@ class _Answer:
         reused = align(self.target, before, 0)
         self.target.extend(before[reused:], 0)
         for drafter in tuple(self._drafters.values()):
-            self._guarded(drafter, partial(drafter.prefill, before))
+            self._guarded(drafter, drafter.prefill, before)
         return Prefill(len(self.history), reused, clock() - begun)
 
     def finished(self) -> FinishReason | None:
@@ -164,23 +176,27 @@ class _Answer:
         limit = min(plan.limit, self._room())
         if limit <= 0:
             return NO_DRAFT
-        position = len(self.history)
-        request = DraftRequest(
-            limit,
-            lambda law, i: self.judge.pick(law, position + i),
-            self.speculation.policy.keep_going,
-            self.speculation.policy.worth_looking,
-        )
         for i, name in enumerate(plan.order):
             drafter = self._drafters.get(name)
             if drafter is None:
                 continue
-            if plan.limits and request.limit != min(limit, plan.limits[i]):
-                request = replace(request, limit=min(limit, plan.limits[i]))
-            draft = self._guarded(drafter, partial(drafter.propose, self.history.view, request))
-            if draft and (draft := self._admissible(draft, request.limit, name)):
+            most = min(limit, plan.limits[i]) if plan.limits else limit
+            request = self._requested(most)
+            draft = self._guarded(drafter, drafter.propose, self.history.view, request)
+            if draft and (draft := self._admissible(draft, most, name)):
                 return draft
         return NO_DRAFT
+
+    def _requested(self, limit: int) -> DraftRequest:
+        """Give the request for at most `limit` tokens, the one of the last round if it fits."""
+        if self._request.limit != limit:
+            policy = self.speculation.policy
+            self._request = DraftRequest(limit, self._pick, policy.keep_going, policy.worth_looking)
+        return self._request
+
+    def _pick(self, law: Distribution, i: int) -> Token:
+        """Draw drafted token number `i` after the history."""
+        return self.judge.pick(law, len(self.history) + i)
 
     def _admissible(self, draft: Draft, limit: int, name: str) -> Draft:
         """Keep what may be judged of a drafter's guess."""
@@ -193,10 +209,12 @@ class _Answer:
             return draft.tokens[:-1]
         return draft.tokens
 
-    def _guarded(self, drafter: Drafter, call: Callable[[], Draft | None]) -> Draft | None:
+    def _guarded(
+        self, drafter: Drafter, call: Callable[[*_Given], Draft | None], *given: *_Given
+    ) -> Draft | None:
         """Run a drafter; one that fails is out for this answer, said once, and the text goes on."""
         try:
-            return call()
+            return call(*given)
         except LocalspecError as failure:
             self._drafters.pop(drafter.name, None)
             self.notices.append(Notice(f"drafter {drafter.name} is off: {failure.message}"))
@@ -214,8 +232,9 @@ class _Answer:
     def _tell(self, step: Step) -> None:
         """Let policy and drafters learn; they see the laws, which are not kept unless asked for."""
         self.speculation.policy.observe(step)
-        for drafter in tuple(self._drafters.values()):
-            self._guarded(drafter, partial(drafter.observe, step))
+        for drafter in self._learners:
+            if drafter.name in self._drafters:
+                self._guarded(drafter, drafter.observe, step)
 
     def _room(self) -> int:
         """Count the tokens that may be drafted: the pass itself writes one more."""

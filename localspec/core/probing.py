@@ -17,6 +17,8 @@ ALLOWANCE_FADES = 0.6
 MOST_CREDIT = 6.0
 CREDIT_SHARE = 0.008
 SAVED_SHARE = 0.1
+PATIENCE = 0.95
+LEAST_PATIENCE = 0.25
 PLAIN_SHARE = 0.006
 PLAIN_GAPS = (24, 512)
 EARLY = 3
@@ -58,14 +60,17 @@ class Credit:
     """What may be lost on probes: a little at first, then a share of the time and of savings.
 
     `allowance`: what a new answer may lose; less with each answer in which no probe paid.
+    `patience`: the part of the shares that is still earned; less with each probe that failed, all
+    again after one that paid.
     """
 
     balance: float = FIRST_CREDIT
     allowance: float = FIRST_CREDIT / 2
+    patience: float = 1.0
 
     def earn(self, cost: float, saved: float = 0.0) -> None:
         """Earn with the time that a round took and with what it saved."""
-        earned = CREDIT_SHARE * cost + SAVED_SHARE * max(saved, 0.0)
+        earned = self.patience * (CREDIT_SHARE * cost + SAVED_SHARE * max(saved, 0.0))
         self.balance = min(self.balance + earned, MOST_CREDIT)
 
     def spend(self, loss: float) -> None:
@@ -79,7 +84,9 @@ class Credit:
         good luck is not paid back. One that paid makes looking at a new answer worth it again.
         """
         self.spend(stake if known else loss if stood else max(loss, stake))
-        if loss <= 0:
+        paid = loss <= 0
+        self.patience = 1.0 if paid or stood else max(PATIENCE * self.patience, LEAST_PATIENCE)
+        if paid:
             self.allowance = FIRST_CREDIT / 2
 
     def longest_wait(self, stake: float) -> int:
@@ -87,7 +94,7 @@ class Credit:
 
         So long that the credit earned in it pays for the next one; where much was saved, shorter.
         """
-        share = RICH_SHARE if self.balance > RICH else CREDIT_SHARE
+        share = self.patience * (RICH_SHARE if self.balance > RICH else CREDIT_SHARE)
         return min(max(int(stake / share), SHORTEST_WAIT), LONGEST_WAIT)
 
     def affords(self, loss: float) -> bool:

@@ -1,45 +1,61 @@
-"""Rounds in which nothing would be decided anew: every drafter is parked and nobody was judged.
+"""Rounds in which nobody would be chosen anew: all are parked but copies, which match or do not.
 
-With a small model the thinking of a round is worth a hundredth of a pass; resting takes it up every
-few rounds only. Knows a plan and counts of rounds. Does not know what was planned or why.
+With a small model the thinking of a round is worth a hundredth of a pass; resting takes it up only
+when the next probe could be due. A copy is asked all the same, and judged by what is known of it
+now. Knows a plan and counts of rounds. Does not know what was planned or why.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from localspec.core.policy import Plan
-from localspec.core.standing import LOOK_AGAIN, Standing
+from localspec.core.standing import Standing
 
 NO_PLAN = Plan()
+SHORTEST = 4
+LONGEST = 16
 
 
 @dataclass
 class Rest:
-    """A plan that holds for a few rounds more, and the plain rounds not yet told to anybody."""
+    """A plan that holds for `left` rounds more, and the plain rounds not yet told to anybody."""
 
     plan: Plan = NO_PLAN
     order: tuple[Standing, ...] = ()
-    cap: int = 0
     left: int = 0
     resting: bool = False
     owed: int = 0
 
-    def begin(self, plan: Plan, order: tuple[Standing, ...], cap: int) -> None:
-        """Let a plan hold for the rounds until the drafters are looked at again."""
-        self.plan, self.order, self.cap, self.left = plan, order, cap, LOOK_AGAIN - 1
+    def begin(self, plan: Plan, order: tuple[Standing, ...], standings: Sequence[Standing]) -> None:
+        """Let a plan hold until a wait is over; a probe that is due waits for its price."""
+        waits = [it.backoff.wait - it.backoff.waited for it in standings if not it.facts.match]
+        soonest = min((wait for wait in waits if wait > 0), default=LONGEST)
+        if any(it.active for it in standings):
+            soonest = SHORTEST
+        self.plan, self.order = plan, order
+        self.left = min(max(soonest, SHORTEST), LONGEST) - 1
 
-    def take(self, cap: int) -> bool:
-        """Say if the next round may go by the plan at hand, which may draft up to `cap`."""
-        self.resting = self.left > 0 and cap == self.cap
+    def take(self, cap: int) -> Plan | None:
+        """Give the plan for a round that may draft up to `cap`; None if one must be made."""
+        self.resting = self.left > 0 < cap
         self.left -= 1
-        return self.resting
+        if not self.resting:
+            return None
+        if cap >= self.plan.limit:
+            return self.plan
+        limits = tuple(min(limit, cap) for limit in self.plan.limits)
+        return replace(self.plan, limit=cap, limits=limits)
 
-    def wake(self, standings: Iterable[Standing], *, changed: bool) -> None:
-        """Tell the drafters of the rounds that passed; decide anew if anything has changed."""
+    def wake(self, standings: Sequence[Standing], *, changed: bool) -> int:
+        """Tell the drafters of the rounds that passed, and give their number.
+
+        Everything is decided anew if anything has changed.
+        """
         self.resting = False
         if changed:
             self.left = 0
-        if self.owed:
+        owed, self.owed = self.owed, 0
+        if owed:
             for standing in standings:
-                standing.pause(self.owed)
-            self.owed = 0
+                standing.pause(owed)
+        return owed

@@ -116,6 +116,7 @@ class Standing:
         self.backoff.tick(rounds)
         self.fade(rounds)
         self.survival.idle(rounds)
+        self.stale = True
 
     @property
     def settled(self) -> bool:

@@ -38,7 +38,7 @@ class Switching:
         """
         seconds = step.verify_s + step.other_s
         after_draft = step.position == self._end and self._drafted > 0
-        self._drafted, self._end = step.drafted, step.position + len(step.tokens)
+        self.pass_by(step)
         if not after_draft:
             return seconds
         self.share += SHARE_GAIN * ((step.drafted == 0) - self.share)
@@ -46,6 +46,10 @@ class Switching:
             return seconds
         self._more += GAIN * (min(max(seconds / one_s - 1.0, -MOST), MOST) - self._more)
         return seconds / (1.0 + self.extra)
+
+    def pass_by(self, step: Step) -> None:
+        """Note what the next pass follows."""
+        self._drafted, self._end = step.drafted, step.position + len(step.tokens)
 
     def on(self, table: Sequence[float]) -> Sequence[float]:
         """Charge the widths above one row with what they make the next round pay."""

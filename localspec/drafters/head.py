@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from localspec.core.distribution import Distribution
 from localspec.core.draft import NO_DRAFT, Draft, DraftRequest
-from localspec.core.events import Step
 from localspec.core.sampling import Sampler
 from localspec.core.tokens import Logits, Token, TokenBuffer, Tokens, common_prefix
 from localspec.errors import LocalspecError
@@ -117,9 +116,6 @@ class HeadDrafter:
             seen.extend(tokens[-1:])
             row = self.head.step(tokens[-1])
         return Draft(tuple(tokens), tuple(laws))
-
-    def observe(self, step: Step) -> None:
-        """Learn nothing: a draft depends on the history alone."""
 
     def read_ahead(self, end: int) -> None:
         """Read what has states, which is what lies before `end`, before they are lost.

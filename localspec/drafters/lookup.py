@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 
 from localspec.core.distribution import Distribution, point
 from localspec.core.draft import NO_DRAFT, Draft, DraftRequest
-from localspec.core.events import Step
 from localspec.core.tokens import Token, TokenBuffer, Tokens, common_prefix
 from localspec.drafters.suffix_index import SHORTEST, Match, SuffixIndex
 
@@ -54,10 +53,12 @@ class LookupDrafter:
     def prefill(self, history: Tokens) -> None:
         """Index the history: only what changed since the last call is touched."""
         kept = common_prefix(self._history.view, history)
-        self._history.truncate(kept)
-        self._index.truncate(self._base + kept)
-        self._history.extend(history[kept:])
-        self._index.extend(history[kept:].tolist())
+        if kept < len(self._history):
+            self._history.truncate(kept)
+            self._index.truncate(self._base + kept)
+        new = history[kept:]
+        self._history.extend(new)
+        self._index.extend(new.tolist())
 
     def propose(self, history: Tokens, request: DraftRequest) -> Draft:
         """Copy at most `request.limit` ids from the place the history's end was found."""
@@ -77,9 +78,6 @@ class LookupDrafter:
             tokens.append(token)
             laws.append(law)
         return Draft(tuple(tokens), tuple(laws))
-
-    def observe(self, step: Step) -> None:
-        """Learn nothing: a draft depends on the history alone."""
 
     def _copied(self, place: int, drafted: list[Token]) -> Token:
         """Read the text, or the draft itself beyond the text's end."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from localspec.core.distribution import Distribution
 from localspec.core.draft import NO_DRAFT, Draft, DraftRequest
-from localspec.core.events import Step
 from localspec.core.sampling import Sampler
 from localspec.core.tokens import Token, TokenBuffer, Tokens, common_prefix
 from localspec.drafters.medusa_heads import Floats, MedusaHeads
@@ -70,9 +69,6 @@ class MedusaDrafter:
             laws.append(law)
             seen.extend(tokens[-1:])
         return Draft(tuple(tokens), tuple(laws))
-
-    def observe(self, step: Step) -> None:
-        """Learn nothing: a draft depends on the state alone."""
 
     def _state(self, history: Tokens) -> Floats | None:
         """Find the state behind the last token that the target has read of this history."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from localspec.core.distribution import Distribution, point
 from localspec.core.draft import Draft, DraftRequest
-from localspec.core.events import Step
 from localspec.core.tokens import Token, Tokens
 from localspec.drafters.ngram_table import NgramTable
 
@@ -48,9 +47,6 @@ class NgramDrafter:
             laws.append(law)
             context = [*context, token][1 - self._table.order :]
         return Draft(tuple(tokens), tuple(laws))
-
-    def observe(self, step: Step) -> None:
-        """Learn nothing: a draft depends on the history alone."""
 
     def _context(self, history: Tokens) -> list[Token]:
         """Take the last tokens, from the last special one on."""

@@ -6,7 +6,6 @@ Knows a drafter whose sampler may be changed. Does not know what it has read.
 from dataclasses import dataclass
 
 from localspec.core.draft import Draft, DraftRequest
-from localspec.core.events import Step
 from localspec.core.sampling import Sampler
 from localspec.core.tokens import Tokens
 from localspec.drafters.head import HeadDrafter
@@ -37,7 +36,3 @@ class WithLaw:
         """Let the head guess by this law."""
         self.head.sampler = self.sampler
         return self.head.propose(history, request)
-
-    def observe(self, step: Step) -> None:
-        """Tell the head."""
-        self.head.observe(step)

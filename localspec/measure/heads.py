@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 from localspec.core.draft import Draft, Drafter, DraftRequest
-from localspec.core.events import Step
 from localspec.core.sampling import SamplingParams
 from localspec.core.tokens import Tokens, TokenSequence, sync
 from localspec.errors import OptionError, PairRefused
@@ -69,7 +68,3 @@ class ReadFirst:
     def propose(self, history: Tokens, request: DraftRequest) -> Draft:
         """Ask the drafter."""
         return self.drafter.propose(history, request)
-
-    def observe(self, step: Step) -> None:
-        """Tell the drafter."""
-        self.drafter.observe(step)

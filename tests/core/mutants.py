@@ -11,7 +11,6 @@ import numpy as np
 
 from localspec.core.distribution import Distribution, point
 from localspec.core.draft import Draft, DraftRequest
-from localspec.core.events import Step
 from localspec.core.rules import Guess, TargetLaw, Uniform, Verdict
 from localspec.core.tokens import Token, Tokens
 from tests.core.fakes import Markov
@@ -183,9 +182,6 @@ class CheatingDrafter:
             text.append(token)
             laws.append(self.report(law, token))
         return Draft(tuple(text[before:]), tuple(laws))
-
-    def observe(self, step: Step) -> None:
-        """Learn nothing."""
 
 
 def _tempered(law: Distribution, temperature: float) -> Distribution:

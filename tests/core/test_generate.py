@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from localspec.core.distribution import Distribution, point
 from localspec.core.draft import Draft, DraftRequest
-from localspec.core.events import FinishReason, Origin, Step
+from localspec.core.events import FinishReason, Origin
 from localspec.core.generate import generate
 from localspec.core.options import GenerateOptions
 from localspec.core.policy import FixedPolicy
@@ -76,9 +76,6 @@ class HostileDrafter:
             )
         )
         return Draft(tokens, laws)
-
-    def observe(self, step: Step) -> None:
-        """Learn nothing."""
 
 
 @PROPERTY

@@ -7,7 +7,6 @@ import pytest
 
 from localspec.core.distribution import Distribution
 from localspec.core.draft import Draft, DraftRequest
-from localspec.core.events import Step
 from localspec.core.rules import judge_block, judge_tokens
 from localspec.core.sampling import Sampler, SamplingParams
 from localspec.core.tokens import Logits, Token, Tokens
@@ -75,9 +74,6 @@ class OverMarkov:
     def propose(self, history: Tokens, request: DraftRequest) -> Draft:
         self._states.tokens = history[:-1].copy()
         return self._drafter.propose(history, request)
-
-    def observe(self, step: Step) -> None:
-        self._drafter.observe(step)
 
 
 class ForgetsTheMap(OverMarkov):

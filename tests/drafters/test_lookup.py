@@ -208,13 +208,6 @@ def test_a_loop_is_drafted_in_full():
     assert len(steps) < 24
 
 
-def test_observing_changes_nothing():
-    drafter = LookupDrafter()
-    before = proposed(drafter, [1, 2, 3, 4, 1, 2, 3])
-    drafter.observe(Step((1,), (), 0))
-    assert proposed(drafter, [1, 2, 3, 4, 1, 2, 3]) == before
-
-
 @pytest.mark.parametrize("shortest", range(1, 9))
 def test_repeated_tags_leave_the_text_alone(shortest: int):
     """C11: a prompt full of repeated tags, at every shortest match."""

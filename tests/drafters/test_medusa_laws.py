@@ -7,7 +7,6 @@ import pytest
 
 from localspec.core.distribution import Distribution, point
 from localspec.core.draft import Draft, DraftRequest
-from localspec.core.events import Step
 from localspec.core.rules import judge_block, judge_tokens
 from localspec.core.sampling import Sampler, SamplingParams
 from localspec.core.tokens import Token, Tokens
@@ -57,9 +56,6 @@ class OverMarkov:
         """Draft as over a target that has read all but the last id."""
         self._states.tokens = history[:-1].copy()
         return self._drafter.propose(history, request)
-
-    def observe(self, step: Step) -> None:
-        """Learn nothing."""
 
 
 class Dishonest(OverMarkov):

@@ -92,9 +92,6 @@ class Liar:
         draft = self._honest.propose(history, request)
         return replace(draft, laws=(*draft.laws[1:], *draft.laws[:1]))
 
-    def observe(self, step: object) -> None:
-        """Learn nothing."""
-
 
 def _seen(rig: Rig, rule: RuleName, drafter: object, count: int) -> Counter[tuple[int, ...]]:
     seen: Counter[tuple[int, ...]] = Counter()
