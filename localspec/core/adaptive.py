@@ -33,6 +33,7 @@ MARGIN = 0.03
 STAY_MARGIN = 0.01
 EXPLORE_EVERY = 4
 LEARN_EVERY = 4
+MANY = 64
 RATE_MEMORY = 0.97
 USUAL_LAG = 2
 FEW_ROWS = 2
@@ -219,10 +220,10 @@ class AdaptivePolicy:
         if not self._standings:
             return
         now = self._round
-        if self._rest.resting and not step.drafted and not now.asked:
-            self._doze(step)
-            return
         self._learn_costs(step)
+        if self._rest.doze(changed=bool(step.drafted or now.asked)):
+            self._observed(step)
+            return
         standing = self._standings.get(step.drafter)
         changed = False
         if standing is not None:
@@ -244,15 +245,6 @@ class AdaptivePolicy:
                 it.backoff.tick()
                 it.fade()
                 self._watch(it, step)
-        self._observed(step)
-
-    def _doze(self, step: Step) -> None:
-        """Put off what a plain pass teaches; one in a few is enough to know the machine's speed."""
-        self._rest.owed += 1
-        if self._rest.owed % LEARN_EVERY == 0:
-            self._learn_costs(step)
-        else:
-            self._switching.pass_by(step)
         self._observed(step)
 
     def _observed(self, step: Step) -> None:
@@ -300,10 +292,19 @@ class AdaptivePolicy:
             standing.backoff.failed(self._credit.longest_wait(self._round.stake))
 
     def _learn_costs(self, step: Step) -> None:
-        """Tell the cost model what this pass and this draft took."""
+        """Tell the cost model what this pass and this draft took.
+
+        Of plain passes that no model was asked about one in a few is enough, once many were seen.
+        """
+        asker = self._round.asker
+        silent = not step.drafted and (asker is None or asker.facts.deterministic)
+        enough = self.costs.passes > MANY and self._rounds % LEARN_EVERY > 0
+        if silent and enough and not self._round.baseline:
+            self._switching.pass_by(step)
+            return
         seconds = self._switching.seconds(step, self.costs.one_row_s)
         self.costs.saw_pass(step.drafted + 1, step.position, seconds)
-        standing = self._standings.get(step.drafter) or self._round.asker
+        standing = self._standings.get(step.drafter) or asker
         if standing is None:
             return
         name = standing.facts.name
