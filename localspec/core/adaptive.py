@@ -33,6 +33,7 @@ MARGIN = 0.03
 STAY_MARGIN = 0.01
 EXPLORE_EVERY = 4
 LEARN_EVERY = 4
+RESTLESS = 1.5
 MANY = 64
 RATE_MEMORY = 0.97
 USUAL_LAG = 2
@@ -108,6 +109,7 @@ class AdaptivePolicy:
             return Plan()
         self._rounds += 1
         if (plan := self._rest.take(cap)) is not None:
+            self._set_price()
             self._round = Round(position, self._round.table, self._rest.order)
             return plan
         self._wake(changed=True)
@@ -127,7 +129,8 @@ class AdaptivePolicy:
         terms = Terms(now.table, self.price, self.options.margin, cap, longest)
         bid = self._bid(order, terms)
         plan = plan_of(now, order, bid, cap)
-        if bid is None and all(it.facts.match for it in standings if it.active):
+        parked = all(it.facts.match for it in standings if it.active)
+        if bid is None and parked and self.price < RESTLESS:
             self._rest.begin(plan, now.order, standings)
         return plan
 
@@ -280,14 +283,16 @@ class AdaptivePolicy:
         self._credit.earn(cost)
         loss = cost * self.price - step.accepted - 1
         stood = 0 < step.drafted == step.accepted and loss < CHEAP
+        luck = standing.survival.mean**step.accepted
         if standing.active:
             self._credit.spend(self._round.stake)
         else:
             loss += standing.reading
             known = standing.survival.habit.count >= HARDLY_KNOWN
-            self._credit.charge(loss, self._round.stake, stood=stood, known=known)
+            stake = self._round.stake
+            self._credit.charge(loss, stake, stood=stood, known=known, luck=luck)
         if loss <= 0 or stood:
-            standing.backoff.reset()
+            standing.backoff.paid(luck)
         elif not standing.active:
             standing.backoff.failed(self._credit.longest_wait(self._round.stake))
 

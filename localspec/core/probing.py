@@ -17,6 +17,7 @@ ALLOWANCE_FADES = 0.6
 MOST_CREDIT = 6.0
 CREDIT_SHARE = 0.008
 SAVED_SHARE = 0.1
+LUCKY = 0.3
 PATIENCE = 0.95
 LEAST_PATIENCE = 0.25
 PLAIN_SHARE = 0.006
@@ -27,7 +28,7 @@ CLEAR = 2.4
 
 @dataclass
 class Backoff:
-    """Rounds between probes: 4, 8, ... 512 while they fail, at once after one that paid."""
+    """Rounds between probes: 4, 8, ... 512 while they fail, fewer after one that paid."""
 
     wait: int = 0
     waited: int = 0
@@ -49,8 +50,13 @@ class Backoff:
         self.wait = min(max(2 * self.wait, SHORTEST_WAIT), longest)
         self.waited = 0
 
+    def paid(self, luck: float) -> None:
+        """Wait less from now, by how likely a probe is to pay by `luck` alone."""
+        self.wait = int(luck * self.wait) if luck > LUCKY else 0
+        self.waited = 0
+
     def reset(self) -> None:
-        """Start over: it paid, or the text may have changed its kind."""
+        """Start over: the text may have changed its kind."""
         self.wait = 0
         self.waited = 0
 
@@ -77,16 +83,20 @@ class Credit:
         """Pay for what was lost; a gain pays nothing back, so luck buys no more of it."""
         self.balance -= max(loss, 0.0)
 
-    def charge(self, loss: float, stake: float, *, stood: bool, known: bool) -> None:
+    def charge(self, loss: float, stake: float, *, stood: bool, known: bool, luck: float) -> None:
         """Pay for a probe: the `stake` it was expected to lose at least, unless all of it stood.
 
         For a drafter that is `known` the stake alone: bad luck would end what is only in doubt, as
-        good luck is not paid back. One that paid makes looking at a new answer worth it again.
+        good luck is not paid back. One that paid, and hardly by `luck`, makes looking at a new
+        answer worth it again.
         """
         self.spend(stake if known else loss if stood else max(loss, stake))
         paid = loss <= 0
-        self.patience = 1.0 if paid or stood else max(PATIENCE * self.patience, LEAST_PATIENCE)
-        if paid:
+        if not (paid or stood):
+            self.patience = max(PATIENCE * self.patience, LEAST_PATIENCE)
+        elif luck <= LUCKY:
+            self.patience = 1.0
+        if paid and luck <= LUCKY:
             self.allowance = FIRST_CREDIT / 2
 
     def longest_wait(self, stake: float) -> int:
