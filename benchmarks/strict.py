@@ -45,12 +45,13 @@ def main() -> None:
     parser.add_argument("--loose", action="store_true")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--prompts", type=int, default=20)
+    parser.add_argument("--skip", type=int, default=0, help="leave out so many of them")
     parser.add_argument("--drafters", default="lookup,model,lookup+model")
     parser.add_argument("--modes", default="greedy,coupled")
     args = parser.parse_args()
     strict = None if args.loose else 8
     with opened(args.target, args.draft, strict_rows=strict, threads=args.threads) as duo:
-        asks = prompts(duo, args.prompts)
+        asks = prompts(duo, args.prompts)[args.skip :]
         chains = [tuple(chain.split("+")) for chain in args.drafters.split(",")]
         drafters = chains if args.draft else [("lookup",)]
         for mode in args.modes.split(","):
