@@ -111,7 +111,7 @@ def own_head(target: Header) -> Fit:
         detail = f"the target carries {layers} prediction layer{'s' * (layers > 1)} of its own"
         usable = read_vocabulary(target).usable
         return Fit("mtp", (Finding("kind", "ok", detail),), usable, usable)
-    detail = "the target carries no prediction layer of its own; it needs a draft"
+    detail = "the target carries no prediction layer of its own to guess with; name a draft"
     return Fit("mtp", (Finding("kind", "refused", detail),))
 
 
