@@ -13,6 +13,8 @@ from localspec.core.distribution import Distribution
 from localspec.core.events import Step
 from localspec.core.exploration import Bid, Terms, length_probe, parked_probe, plan_of
 from localspec.core.habits import COPIES, EVEN, Habit
+from localspec.core.lessons import Lessons
+from localspec.core.pace import Pace
 from localspec.core.policy import Plan
 from localspec.core.probing import KNOWN_CREDIT, Credit, PlainPasses
 from localspec.core.resting import Rest
@@ -26,16 +28,12 @@ from localspec.core.standing import (
 )
 from localspec.core.stopping import DraftCost, StopRule, best_length
 from localspec.core.survival import Survival
-from localspec.core.switching import Switching
 from localspec.core.theory import MAX_GAMMA
 
 MARGIN = 0.03
 STAY_MARGIN = 0.01
 EXPLORE_EVERY = 4
-LEARN_EVERY = 4
 RESTLESS = 1.5
-MANY = 64
-RATE_MEMORY = 0.97
 USUAL_LAG = 2
 FEW_ROWS = 2
 BLIND_PROBE = 3
@@ -82,10 +80,9 @@ class AdaptivePolicy:
         }
         new = any(facts.name not in known for facts in drafters)
         self._credit = Credit() if new else Credit(KNOWN_CREDIT, KNOWN_CREDIT / 2)
-        self._plain, self._round, self._switching = PlainPasses(), Round(), Switching()
-        self._rest = Rest()
+        self._lessons = Lessons()
+        self._plain, self._round, self._rest, self._pace = PlainPasses(), Round(), Rest(), Pace()
         self._expected, self._rounds, self._explore_at = -1, 0, EXPLORE_EVERY
-        self._tokens = self._spent = 2.0
         self.price = 1.0
 
     @property
@@ -117,8 +114,7 @@ class AdaptivePolicy:
             return plan
         self._wake(changed=True)
         standings = list(self._standings.values())
-        table = self._switching.on(self.costs.table(position))
-        self._round = now = Round(position, table)
+        self._round = now = Round(position, self._lessons.table(self.costs, position))
         if cap <= 0:
             return Plan()
         if self._plain.due(self.price):
@@ -142,10 +138,7 @@ class AdaptivePolicy:
         owed = self._rest.wake(list(self._standings.values()), changed=changed)
         if owed:
             self._credit.earn(float(owed))
-            kept = RATE_MEMORY**owed
-            plain = (1.0 - kept) / (1.0 - RATE_MEMORY)
-            self._tokens = kept * self._tokens + plain
-            self._spent = kept * self._spent + plain
+            self._pace.plain(owed)
 
     def _arrive(self, position: int) -> None:
         """Notice a new answer: the caches were just read in, and the text may be another kind."""
@@ -177,7 +170,7 @@ class AdaptivePolicy:
     def _set_price(self) -> None:
         """Set lambda: the rate reached lately, within what is believed possible now."""
         possible = max(it.rate for it in self._standings.values())
-        self.price = max(min(self._tokens / self._spent, possible), 1.0)
+        self.price = max(min(self._pace.rate, possible), 1.0)
 
     def _bid(self, order: Sequence[Standing], terms: Terms) -> Bid | None:
         """Look for something to find out in this round."""
@@ -226,7 +219,7 @@ class AdaptivePolicy:
         if not self._standings:
             return
         now = self._round
-        self._learn_costs(step)
+        self._lessons.learn(self.costs, step, now, self._standings)
         if self._rest.doze(changed=bool(step.drafted or now.asked)):
             self._observed(step)
             return
@@ -278,8 +271,7 @@ class AdaptivePolicy:
                 self._credit.spend(cost * self.price - step.accepted - 1)
         self._credit.earn(cost, saved)
         if not now.baseline:
-            self._tokens = RATE_MEMORY * self._tokens + expected
-            self._spent = RATE_MEMORY * self._spent + cost
+            self._pace.round(expected, cost)
 
     def _settle_probe(self, standing: Standing, step: Step, cost: float) -> None:
         """Pay for a probe; wait longer for the next unless it paid, or all stood for little."""
@@ -298,27 +290,3 @@ class AdaptivePolicy:
             standing.backoff.paid(luck)
         elif not standing.active:
             standing.backoff.failed(self._credit.longest_wait(self._round.stake))
-
-    def _learn_costs(self, step: Step) -> None:
-        """Tell the cost model what this pass and this draft took.
-
-        Of plain passes that no model was asked about one in a few is enough, once many were seen.
-        """
-        asker = self._round.asker
-        silent = not step.drafted and (asker is None or asker.facts.deterministic)
-        enough = self.costs.passes > MANY and self._rounds % LEARN_EVERY > 0
-        if silent and enough and not self._round.baseline:
-            self._switching.pass_by(step)
-            return
-        seconds = self._switching.seconds(step, self.costs.one_row_s)
-        self.costs.saw_pass(step.drafted + 1, step.position, seconds)
-        standing = self._standings.get(step.drafter) or asker
-        if standing is None:
-            return
-        name = standing.facts.name
-        if standing.facts.deterministic:
-            self.costs.saw_call(name, step.draft_s)
-            return
-        lag = (step.position - standing.read) * standing.facts.reads
-        self.costs.saw_draft(name, self._round.asked.get(name, step.drafted), step.draft_s, lag=lag)
-        standing.read = step.position

@@ -78,3 +78,30 @@ def fitted(points: Sequence[CostPoint]) -> tuple[float, float | None]:
     rise = max((far_s - near_s) / (far - near), 0.0)
     base = max(near_s - rise * near, 0.2 * near_s)
     return base, rise / base
+
+
+class Growth:
+    """How passes grow with the context: by 1 + slope * context, a slope for each count of rows.
+
+    Counts of rows without a slope of their own go by the middle one.
+    """
+
+    def __init__(self, slopes: Mapping[int, float] | None = None) -> None:
+        self._slopes = slopes or {}
+        self._shared = median(self._slopes.values()) if self._slopes else 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self._slopes)
+
+    def slope(self, rows: int) -> float:
+        """Give the growth of a pass over `rows` rows with each token of context."""
+        return self._slopes.get(rows, self._shared)
+
+    def of(self, rows: int, context: int) -> float:
+        """Give how much longer a pass takes at a context than without one."""
+        return 1.0 + self.slope(rows) * context
+
+    def over_one_row(self, context: int, max_rows: int) -> list[float]:
+        """Give how much more than one row each count of rows, from one on, has grown."""
+        one = self.of(1, context)
+        return [self.of(rows, context) / one for rows in range(1, max_rows + 1)]

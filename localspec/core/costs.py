@@ -8,13 +8,13 @@ has no clock, and knows nothing of acceptance.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log, sqrt
-from statistics import median
 
 from localspec.core.cost_curve import (
     NO_SEED,
     TILE,
     CostPoint,
     CostSeed,
+    Growth,
     filled,
     fitted,
     guessed_cost,
@@ -70,16 +70,14 @@ class CostModel:
         self._drift = 0.0
         self._surprised: list[_Level] = []
         self._rows: dict[int, _Level] = {}
-        self._slopes: dict[int, float] = {}
-        self._slope = 0.0
+        self._growth = Growth()
         self._drafts: dict[str, _Level] = {}
         self._catch_up: dict[str, _Level] = {}
         self._noise = FIRST_NOISE
         self._table: list[float] | None = None
         self._table_base = 0.0
         self._stretched: list[float] | None = None
-        self._grown: list[float] = []
-        self._growth_at = -1
+        self._stretched_at = -1
         self._doubts: list[float] | None = None
         self._doubts_at = 0
         self._plant(seed)
@@ -94,8 +92,8 @@ class CostModel:
         for point in seed.passes:
             by_rows.setdefault(point.rows, []).append(point)
         fits = {rows: fitted(points) for rows, points in by_rows.items() if rows <= self.max_rows}
-        self._slopes = {rows: slope for rows, (_, slope) in fits.items() if slope is not None}
-        self._slope = median(self._slopes.values()) if self._slopes else 0.0
+        slopes = {rows: slope for rows, (_, slope) in fits.items() if slope is not None}
+        self._growth = Growth(slopes)
         least = min((base for base, _ in fits.values()), default=1.0)
         excess = log(fits[1][0] / least) if 1 in fits else 0.0
         variance = SEED_VARIANCE + excess * excess
@@ -118,24 +116,14 @@ class CostModel:
             known = {rows: exp(level.value - base) for rows, level in levels.items()}
             table = filled({**known, 1: 1.0}, self.max_rows)
             self._table = [_possible(cost, rows) for rows, cost in enumerate(table, 1)]
-        if not self._slopes:
+        if not self._growth:
             return self._table
-        growth = self._growth(context)
-        if self._stretched is None:
+        step = context // CONTEXT_STEP
+        if self._stretched is None or step != self._stretched_at:
+            growth = self._growth.over_one_row(step * CONTEXT_STEP, self.max_rows)
             self._stretched = [c * more for c, more in zip(self._table, growth, strict=True)]
+            self._stretched_at = step
         return self._stretched
-
-    def _growth(self, context: int) -> list[float]:
-        """Give how much more than one row each count of rows has grown with the context."""
-        bucket = context // CONTEXT_STEP
-        if bucket != self._growth_at:
-            slopes, shared, context = self._slopes, self._slope, bucket * CONTEXT_STEP
-            one = 1.0 + slopes.get(1, shared) * context
-            every = range(1, self.max_rows + 1)
-            self._grown = [(1.0 + slopes.get(n, shared) * context) / one for n in every]
-            self._growth_at = bucket
-            self._stretched = None
-        return self._grown
 
     def doubts(self) -> list[float]:
         """Give the relative uncertainty of v(1), v(2), ...
@@ -161,7 +149,7 @@ class CostModel:
         if not self._speed.seen:
             return None
         base = self._rows[1].value if 1 in self._rows else self._missing_base()
-        return exp(self._speed.value + base) * (1.0 + self._slopes.get(1, self._slope) * context)
+        return exp(self._speed.value + base) * self._growth.of(1, context)
 
     def draft_ratio(self, name: str) -> float:
         """Give the seconds of one draft pass (or call) in one-row passes."""
@@ -184,8 +172,7 @@ class CostModel:
         if seconds <= 0 or rows > self.max_rows:
             return
         self.passes += 1
-        slope = 1.0 + self._slopes.get(rows, self._slope) * context
-        value = log(seconds / slope)
+        value = log(seconds / self._growth.of(rows, context))
         if not self._speed.seen:
             self._speed.seen = True
             self._rows[rows] = _Level(value, FIRST_VARIANCE, seen=True)
@@ -296,8 +283,8 @@ class CostModel:
         speed = self._speed.value
         passes = []
         for rows, level in sorted(self._rows.items()):
-            slope = self._slopes.get(rows, self._slope)
-            for at in {0, context} if slope else {context}:
-                passes.append(CostPoint(rows, at, exp(speed + level.value) * (1.0 + slope * at)))
+            for at in {0, context} if self._growth.slope(rows) else {context}:
+                seconds = exp(speed + level.value) * self._growth.of(rows, at)
+                passes.append(CostPoint(rows, at, seconds))
         drafts = {name: exp(speed + level.value) for name, level in self._drafts.items()}
         return CostSeed(tuple(passes), drafts)

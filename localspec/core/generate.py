@@ -7,7 +7,7 @@ drafters exist.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import TypeVarTuple
+from typing import NamedTuple, TypeVarTuple
 
 from localspec.core.distribution import Distribution
 from localspec.core.draft import (
@@ -146,10 +146,21 @@ class _Answer:
         laws = _TargetLaws(self._sampler, rows, self.history.view, position)
         guess = Guess(draft.tokens, draft.laws) if draft else NO_GUESS
         verdict = self.judge.judge(guess, laws, position)
-        written = self._write(draft, verdict, position)
+        self._write(draft, verdict, position)
         done = clock()
-        judged = min(verdict.accepted + 1, len(draft))
-        step = Step(
+        times = _Times(
+            drafted_at - begun, verified_at - drafted_at, done - verified_at, plan.baseline
+        )
+        step = self._step(draft, verdict, laws, times)
+        self._tell(step)
+        self._learning_s = clock() - done
+        return replace(step, laws=None) if step.laws and not self.options.keep_laws else step
+
+    def _step(self, draft: Draft, verdict: Verdict, laws: "_TargetLaws", times: "_Times") -> Step:
+        """Put the round into words: what was written, by whom, what was cut, and what it took."""
+        position, judged = laws.position, min(verdict.accepted + 1, len(draft))
+        written = tuple(self.history.view[position:].tolist())
+        return Step(
             tokens=written,
             origins=(*(Origin.DRAFT,) * verdict.accepted, Origin.TARGET)[: len(written)],
             position=position,
@@ -159,17 +170,14 @@ class _Answer:
             judged=judged,
             accepted=verdict.accepted,
             cut=verdict.accepted + 1 - len(written),
-            draft_s=drafted_at - begun,
-            verify_s=verified_at - drafted_at,
-            other_s=done - verified_at + self._learning_s,
-            baseline=plan.baseline,
+            draft_s=times.draft,
+            verify_s=times.verify,
+            other_s=times.other + self._learning_s,
+            baseline=times.baseline,
             overlaps=tuple(laws(i).overlap(draft.laws[i]) for i in range(judged)) if draft else (),
             guesses=draft.tokens,
             laws=laws.kept(draft) if draft or self.options.keep_laws else None,
         )
-        self._tell(step)
-        self._learning_s = clock() - done
-        return replace(step, laws=None) if step.laws and not self.options.keep_laws else step
 
     def _draft(self, plan: Plan) -> Draft:
         """Ask the planned drafters in turn; the first one that guesses anything is heard."""
@@ -220,14 +228,13 @@ class _Answer:
             self.notices.append(Notice(f"drafter {drafter.name} is off: {failure.message}"))
             return None
 
-    def _write(self, draft: Draft, verdict: Verdict, position: int) -> tuple[Token, ...]:
-        """Make what stays the history, up to an end of text; give what was written."""
+    def _write(self, draft: Draft, verdict: Verdict, position: int) -> None:
+        """Make what stays the history, up to an end of text."""
         kept = (*draft.tokens[: verdict.accepted], verdict.following)
         if not self.options.ends.isdisjoint(kept):
             kept = kept[: next(i for i, t in enumerate(kept, 1) if t in self.options.ends)]
         self.history.truncate(position)
         self.history.extend(kept)
-        return kept
 
     def _tell(self, step: Step) -> None:
         """Let policy and drafters learn; they see the laws, which are not kept unless asked for."""
@@ -245,6 +252,15 @@ class _Answer:
         return room
 
 
+class _Times(NamedTuple):
+    """What a round took, in seconds, and if it was to measure plain decoding."""
+
+    draft: float
+    verify: float
+    other: float
+    baseline: bool
+
+
 class _TargetLaws:
     """The target's laws after each drafted token, each computed when first asked for."""
 
@@ -252,13 +268,13 @@ class _TargetLaws:
         self._sampler = sampler
         self._rows = rows
         self._drafted = drafted
-        self._position = position
+        self.position = position
         self._known: dict[int, Distribution] = {}
 
     def __call__(self, i: int) -> Distribution:
         """Give the law after `i` drafted tokens; penalties see those tokens too."""
         if i not in self._known:
-            before = self._drafted[: self._position + i]
+            before = self._drafted[: self.position + i]
             self._known[i] = self._sampler.distribution(self._rows[i], before)
         return self._known[i]
 

@@ -148,7 +148,7 @@ def test_penalties_blind_to_the_draft_are_caught(monkeypatch: pytest.MonkeyPatch
     from localspec.core import generate as loop
 
     def blind(laws, i: int) -> Distribution:
-        before = laws._drafted[: laws._position]
+        before = laws._drafted[: laws.position]
         return laws._known.setdefault(i, laws._sampler.distribution(laws._rows[i], before))
 
     monkeypatch.setattr(loop._TargetLaws, "__call__", blind)
