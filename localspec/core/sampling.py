@@ -8,7 +8,7 @@ decoding, every verified row, the bonus token and the draft's own law.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isfinite
+from math import isfinite, log
 from typing import NoReturn
 
 import numpy as np
@@ -81,8 +81,7 @@ class Sampler:
             return _no_law(row)
         ids, logits = self._nucleus(likely)
         order = ids.argsort()
-        with np.errstate(over="ignore"):  # near temperature 0 all but the likeliest vanish
-            scaled = (logits[order] - logits.max()) / self.params.temperature
+        scaled = _divided(logits[order] - likely.top, self.params.temperature)
         return from_logits(ids[order], scaled)
 
     def _adjusted(self, row: Logits, history: Tokens) -> Logits:
@@ -111,13 +110,13 @@ class Sampler:
         """Keep the most likely ids by top-p and min-p."""
         params, ids, logits = self.params, likely.ids, likely.logits
         keep = len(ids)
-        if params.top_p < 1:
-            weights = np.exp(logits - logits[0])
-            before = np.cumsum(weights) - weights
-            keep = int(np.count_nonzero(before < params.top_p * likely.total))
         if params.min_p > 0:
-            floor = logits[0] + np.log(params.min_p)
-            keep = min(keep, int(np.count_nonzero(logits >= floor)))
+            floor = likely.top + log(params.min_p)
+            keep = int(np.count_nonzero(logits >= floor))
+        if params.top_p < 1:
+            weights = np.exp(logits[:keep] - likely.top)
+            before = weights.cumsum() - weights
+            keep = min(keep, int(np.count_nonzero(before < params.top_p * likely.total)))
         keep = max(keep, 1)
         return ids[:keep], logits[:keep]
 
@@ -142,16 +141,27 @@ def _no_law(row: Logits) -> NoReturn:
 class _Likely:
     """Ids by falling logit, ties by id: all that top-k leaves, or all that the rest can keep.
 
-    `total` is the weight of everything top-k leaves, in units of the most likely id's. Where
-    nothing more is cut, the ids may stand in any order.
+    `total` is the weight of everything top-k leaves, in units of the most likely id's, whose logit
+    is `top`. Where nothing more is cut, the ids may stand in any order.
     """
 
     ids: NDArray[np.int64]
     logits: NDArray[np.float64]
     total: float
+    top: float
 
 
-_NOTHING = _Likely(np.empty(0, np.int64), np.empty(0), 0.0)
+_NOTHING = _Likely(np.empty(0, np.int64), np.empty(0), 0.0, 0.0)
+_LEAST = float(np.finfo(np.float32).min)
+_COLD = 1e-6
+
+
+def _divided(logits: NDArray[np.float64], temperature: float) -> NDArray[np.float64]:
+    """Divide by a temperature; near 0 all but the likeliest vanish."""
+    if temperature > _COLD:
+        return logits / temperature
+    with np.errstate(over="ignore"):
+        return logits / temperature
 
 
 def _top_k(row: Logits, k: int) -> _Likely | None:
@@ -163,33 +173,34 @@ def _top_k(row: Logits, k: int) -> _Likely | None:
     if not 0 < k < len(row):
         return None
     ids, logits = _falling(row, _threshold(row, k))
-    if not (len(ids) and np.isfinite(logits[0])):
+    if not (len(ids) and isfinite(top := float(logits[0]))):
         return _NOTHING
-    return _Likely(ids[:k], logits[:k], float(np.exp(logits[:k] - logits[0]).sum()))
+    ids, logits = ids[:k], logits[:k]
+    return _Likely(ids, logits, float(np.exp(logits - top).sum()), top)
 
 
 def _whole(row: Logits, params: SamplingParams) -> _Likely:
     """Give what top-p and min-p can keep of a whole row, sorting as little of it as possible."""
     top = float(row.max())
-    if not np.isfinite(top):
+    if not isfinite(top):
         return _NOTHING
     if params.top_p >= 1 and params.min_p <= 0:
         ids = np.flatnonzero(row > -np.inf)
-        return _Likely(ids, row[ids].astype(np.float64), 0.0)
+        return _Likely(ids, row[ids].astype(np.float64), 0.0, top)
     total = float(np.exp(row - top).sum(dtype=np.float64)) if params.top_p < 1 else 0.0
-    floor = top + float(np.log(params.min_p)) - 1e-6 if params.min_p > 0 else -np.inf
+    floor = top + log(params.min_p) - 1e-6 if params.min_p > 0 else -np.inf
     for depth in (6.0, 12.0, np.inf):
         ids, logits = _falling(row, max(floor, top - depth))
         if top - depth <= floor or np.exp(logits - top).sum() >= params.top_p * total > 0:
             break
-    return _Likely(ids, logits, total)
+    return _Likely(ids, logits, total, top)
 
 
 def _falling(row: Logits, least: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Give the ids whose logit is at least `least`, by falling logit, ties by id."""
-    ids = np.flatnonzero(row >= max(least, float(np.finfo(np.float32).min)))
+    ids = (row >= max(least, _LEAST)).nonzero()[0]
     logits = row[ids].astype(np.float64)
-    order = np.argsort(-logits, kind="stable")
+    order = (-logits).argsort(kind="stable")
     return ids[order], logits[order]
 
 
