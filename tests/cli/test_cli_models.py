@@ -88,7 +88,7 @@ def test_what_is_listed_as_fitting_generates(run, tmp_path: Path) -> None:
     drafts = run("models", "list", "--for", target, "--json").document["drafts"]
     for draft in (each for each in drafts if each["fits"]):
         words = ("--target", target, "--draft", draft["path"], "--drafter", "model")
-        ran = run("chat", *words, "-p", "x", "-n", "8", "--temp", "0", "--json")
+        ran = run("chat", *words, "-p", "x", "-n", "8", "-g", "2", "--temp", "0", "--json")
         assert ran.code == 0
         assert ran.document["counts"]["drafted"] > 0
 
