@@ -45,6 +45,14 @@ class Chat:
         self._stream.feed(data)
         return True
 
+    def resize(self, rows, columns):
+        """Change the size; what was written before it changed was written for the old one."""
+        self.child.setwinsize(rows, columns)
+        for _ in range(16):
+            if not self.pump(0):
+                break
+        self.screen.resize(rows, columns)
+
     def wait_for(self, text, *, count=1):
         """Read until the whole text of the terminal holds `text` so often."""
         self.wait_until(lambda: self.text().count(text) >= count, text)

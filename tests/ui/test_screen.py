@@ -53,8 +53,7 @@ def test_a_resize_from_80_to_40_in_the_middle_duplicates_nothing():
     """N02"""
     term = chat(rows=20, answers=["\n".join(f"{line} 🙂" for line in LINES[:150])], once="x")
     term.wait_for("line 040")
-    term.child.setwinsize(20, 40)
-    term.screen.resize(20, 40)
+    term.resize(20, 40)
     assert term.finish() == 0
     found = numbered(term.text())
     assert found == sorted(set(found))
