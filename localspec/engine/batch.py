@@ -44,11 +44,6 @@ class Batch:
 
     def fill(self, tokens: Tokens, *, start: int, rows: int) -> None:
         """Write `tokens` at positions from `start` on; the last `rows` of them get logits."""
-        if len(tokens) == 1:  # plain decoding, where every array slice would be felt
-            self._token[0], self._pos[0] = tokens[0], start
-            self._sequence[0], self._wanted[0] = 0, rows
-            self.native.n_tokens = 1
-            return
         self.clear()
         self.add(tokens, start=start, rows=rows)
 

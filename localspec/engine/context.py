@@ -120,8 +120,6 @@ class Context:
         self._check(count, rows)
         if count == 0:
             return np.empty((0, self._vocab), np.float32)
-        if count == rows <= self._batch.size:
-            return self._pass(tokens, rows)
         if count <= LONG_PREFILL:
             return self._passes(tokens, rows)
         with abortable(self.handle, self._is_cancelled):
