@@ -6,9 +6,6 @@ Knows the round at hand and the price of time. Learns nothing; what is drawn sta
 from localspec.core.standing import Round, Standing
 from localspec.core.survival import PLACES
 
-LEAST_GAIN = 0.03
-"""Tokens a round must promise more than a plain one: less is within what costs are in doubt."""
-
 
 def worth_drawing(now: Round, standing: Standing, index: int, *, chance: float) -> bool:
     """Apply the stop rule; drafting nothing leaves the round to the next in order."""
@@ -20,8 +17,6 @@ def worth_drawing(now: Round, standing: Standing, index: int, *, chance: float) 
     if index == 0 and now.cursor < len(now.order):
         following = now.order[now.cursor].outlook
         otherwise = max(otherwise, following.tokens - price * following.cost)
-    if index == 0 and standing.facts.deterministic:
-        otherwise += LEAST_GAIN
     survival = standing.survival
     follow = 0.5 * (chance + survival.chances[PLACES - 1])
     return rule.worth(index, survival.alive * chance, follow, otherwise=otherwise)
