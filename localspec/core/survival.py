@@ -13,7 +13,7 @@ from localspec.core.habits import EVEN, Habit
 PLACES = 4
 MEMORY = 0.995
 PLACE_MEMORY = 0.99
-PLACE_SHRINK = 8.0
+PLACE_SHRINK = 20.0
 SHIFT = 3.0
 BEYOND_DOUBT = 7.0
 LEAST_COUNT = 8.0
