@@ -12,7 +12,7 @@ from localspec.core.costs import CostModel
 from localspec.core.distribution import Distribution
 from localspec.core.events import Step
 from localspec.core.exploration import Bid, Terms, length_probe, parked_probe, plan_of
-from localspec.core.habits import COPIES, EVEN, Habit
+from localspec.core.habits import EVEN, Habit
 from localspec.core.lessons import Lessons
 from localspec.core.pace import Pace
 from localspec.core.policy import Plan
@@ -73,10 +73,7 @@ class AdaptivePolicy:
         self.costs = costs or CostModel(max_rows=self.options.max_gamma + 1)
         known = habits or {}
         self._standings = {
-            facts.name: Standing(
-                facts, Survival(known.get(facts.name, COPIES if facts.match else EVEN))
-            )
-            for facts in drafters
+            facts.name: Standing(facts, Survival(known.get(facts.name, EVEN))) for facts in drafters
         }
         new = any(facts.name not in known for facts in drafters)
         self._credit = Credit() if new else Credit(KNOWN_CREDIT, KNOWN_CREDIT / 2)

@@ -31,13 +31,6 @@ class Habit:
 EVEN = Habit(0.5, 2.0 * LABELS_EACH)
 """What is believed of a drafter never seen: Beta(1, 1)."""
 
-COPIES = Habit(0.6, 6.0 * LABELS_EACH)
-"""What is believed of copies never judged here.
-
-Tokens of one stretch stand or fall together: seven that stood are hardly more than one sign, and a
-draft of fifteen on such a sign is a costly mistake where rows cost much.
-"""
-
 
 def merged(old: Mapping[str, Habit], new: Mapping[str, Habit]) -> dict[str, Habit]:
     """Add what was seen to what was known; old labels give way."""
