@@ -14,24 +14,17 @@ from localspec.core.standing import Standing
 NO_PLAN = Plan()
 SHORTEST = 4
 LONGEST = 16
-SILENT = 8
-SELDOM = 3
 
 
 @dataclass
 class Rest:
-    """A plan that holds for `left` rounds more, and the plain rounds not yet told to anybody.
-
-    `silent`: the rounds since a copy matched; after some of them it is asked less often, as what
-    is worth copying goes on for longer.
-    """
+    """A plan that holds for `left` rounds more, and the plain rounds not yet told to anybody."""
 
     plan: Plan = NO_PLAN
     order: tuple[Standing, ...] = ()
     left: int = 0
     resting: bool = False
     owed: int = 0
-    silent: int = 0
 
     def begin(self, plan: Plan, order: tuple[Standing, ...], standings: Sequence[Standing]) -> None:
         """Let a plan hold until a wait is over; a probe that is due waits for its price."""
@@ -48,8 +41,6 @@ class Rest:
         self.left -= 1
         if not self.resting:
             return None
-        if self.silent >= SILENT and self.silent % SELDOM:
-            return NO_PLAN
         if cap >= self.plan.limit:
             return self.plan
         limits = tuple(min(limit, cap) for limit in self.plan.limits)
@@ -57,7 +48,6 @@ class Rest:
 
     def doze(self, *, changed: bool) -> bool:
         """Hear how a round went; say if it is one to be told of later."""
-        self.silent = 0 if changed else self.silent + 1
         if changed or not self.resting:
             return False
         self.owed += 1
