@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self
 
 from localspec.engine import header, library, log, placement
 from localspec.engine.interrupt import hold_interrupts
+from localspec.engine.pages import ask_for_large_pages
 from localspec.engine.placement import ModelOptions
 from localspec.engine.vocabulary import Vocabulary
 from localspec.errors import LocalspecError, NotHere, PairRefused
@@ -244,10 +245,13 @@ def _load(path: Path, options: ModelOptions, progress: Progress | None) -> int |
     keep: list[Any] = []
     params = placement.params(options, keep)
     pressed: list[bool] = []
+    asked: list[int] = []
     stopped: list[BaseException] = []  # an exception cannot pass through the engine
 
     def report(done: float, _data: object) -> bool:
         try:
+            if not asked:  # memory for the weights is there, and nothing is written yet
+                asked.append(ask_for_large_pages())
             if progress is not None and not progress(done):
                 stopped.append(Interrupted(f"loading {path.name} was stopped"))
         except BaseException as error:

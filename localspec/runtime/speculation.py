@@ -119,7 +119,7 @@ class Workshop:
         self.habits()
         law = law_name(settings)
         policy = AdaptivePolicy(
-            [_facts(drafter) for drafter in drafters],
+            [facts_of(drafter) for drafter in drafters],
             costs=self.costs,
             options=PolicyOptions(settings.max_gamma, fixed_order=settings.drafters != (AUTO,)),
             habits=self._habits.get(law),
@@ -264,7 +264,7 @@ def _head_drafter(name: str, parts: HeadParts) -> HeadDrafter:
     return drafter
 
 
-def _facts(drafter: Drafter) -> DrafterFacts:
+def facts_of(drafter: Drafter) -> DrafterFacts:
     """Tell the policy what a drafter is like."""
     if isinstance(drafter, LookupDrafter):
         return DrafterFacts(drafter.name, True, lambda: drafter.evidence)
