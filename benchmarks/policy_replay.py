@@ -24,15 +24,8 @@ from statistics import fmean, median
 
 from benchmarks.common import pure_q4_0
 from benchmarks.policy_race import COPIES, GAMMAS
-from benchmarks.retold import (
-    Machine,
-    Told,
-    ask_head,
-    ask_model,
-    stage,
-    switch_ratio,
-    written,
-)
+from benchmarks.recorded import Told, ask_head, ask_model, switch_ratio, written
+from benchmarks.retold import Machine, stage
 from localspec.core.adaptive import AdaptivePolicy
 from localspec.core.costs import CostModel
 from localspec.core.judge import make_judge

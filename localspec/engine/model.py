@@ -12,22 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from localspec.engine import header, library, log, placement
-from localspec.engine.interrupt import hold_interrupts
-from localspec.engine.pages import ask_for_large_pages
+from localspec.engine import header, library, log
 from localspec.engine.placement import ModelOptions
 from localspec.engine.vocabulary import Vocabulary
+from localspec.engine.weights import Progress, load_weights
 from localspec.errors import LocalspecError, NotHere, PairRefused
 
-Progress = Callable[[float], bool]
-
 _NOT_A_MODEL = {"mmproj", "clip", "adapter", "imatrix", "lora", "vocab"}
-
-
-class Interrupted(LocalspecError):
-    """The user stopped a load or a decode; what was there before is intact."""
-
-    exit_code = 130
 
 
 class Closable(Protocol):
@@ -66,7 +57,7 @@ class Model:
         _check_header(path, found)
         _check_tokens(path, found)
         with log.captured() as lines:
-            handle = _load(path, options, progress)
+            handle = load_weights(path, options, progress)
         if not handle:
             raise _refusal(path, found, lines)
         model = cls(path, handle, options)
@@ -238,38 +229,6 @@ def _check_tokens(path: Path, found: header.Header) -> None:
             f"{path.name} is damaged: two of its tokens have the text '{found.repeated_token}'",
             "download it again",
         )
-
-
-def _load(path: Path, options: ModelOptions, progress: Progress | None) -> int | None:
-    """Load the weights, with Ctrl-C and `progress` heard between two tensors."""
-    keep: list[Any] = []
-    params = placement.params(options, keep)
-    pressed: list[bool] = []
-    asked: list[int] = []
-    stopped: list[BaseException] = []  # an exception cannot pass through the engine
-
-    def report(done: float, _data: object) -> bool:
-        try:
-            if not asked:  # memory for the weights is there, and nothing is written yet
-                asked.append(ask_for_large_pages())
-            if progress is not None and not progress(done):
-                stopped.append(Interrupted(f"loading {path.name} was stopped"))
-        except BaseException as error:
-            stopped.append(error)
-        return not (stopped or pressed)
-
-    params.progress_callback = library.load().llama_progress_callback(report)
-    restore = hold_interrupts(pressed)
-    try:
-        name = str(path).encode("utf-8", "surrogateescape")
-        handle: int | None = library.load().llama_model_load_from_file(name, params)
-    finally:
-        restore()
-    for error in [*stopped, *(KeyboardInterrupt() for _ in pressed)]:
-        if handle:
-            library.load().llama_model_free(handle)
-        raise error
-    return handle
 
 
 def _refusal(path: Path, found: header.Header, lines: Iterable[str]) -> LocalspecError:

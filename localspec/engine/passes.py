@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localspec.engine import log
-from localspec.engine.model import Interrupted, Model
+from localspec.engine.model import Model
+from localspec.engine.weights import Interrupted
 from localspec.errors import LocalspecError
 
 # Below this a pass is short enough to wait for; above it Ctrl-C must get through.

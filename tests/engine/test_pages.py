@@ -81,7 +81,7 @@ def test_a_load_asks_once_before_weights_are_written(
         shares.append(share)
         return True
 
-    monkeypatch.setattr("localspec.engine.model.ask_for_large_pages", ask)
+    monkeypatch.setattr("localspec.engine.weights.ask_for_large_pages", ask)
     with Model.load(tiny, progress=progress):
         pass
     assert asked == [0]
