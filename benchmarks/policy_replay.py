@@ -32,6 +32,7 @@ from localspec.core.judge import make_judge
 from localspec.core.policy import FixedPolicy, Policy
 from localspec.core.rules import RuleName
 from localspec.core.sampling import SamplingParams
+from localspec.drafters.lookup import LookupDrafter
 from localspec.measure.costs import Costs
 from localspec.measure.heads import heads_at_hand
 from localspec.measure.live import prompts_of
@@ -67,7 +68,7 @@ class Bench:
     def fixed(self, choice: Choice) -> Speeds:
         """Give the speed of a fixed choice by kind, in tokens per one-row pass."""
         names, gamma = choice
-        shown = stage(self.runtime, self.machine(0), names, lambda: FixedPolicy(gamma, names))
+        shown = stage(self._copies(), self.machine(0), names, lambda _: FixedPolicy(gamma, names))
         return self.speeds([(told, shown.tell(told)) for told in self.told])
 
     def auto(self, seed: int, *, fresh: bool) -> Speeds:
@@ -75,11 +76,11 @@ class Bench:
         order = list(self.told)
         Random(seed).shuffle(order)
         machine = self.machine(seed, noise=NOISE)
-        shown = stage(self.runtime, machine, self.names, self._policy)
+        shown = stage(self._copies(), machine, self.names, self._policy)
         taken = []
         for told in order:
             if fresh:
-                shown = stage(self.runtime, machine, self.names, self._policy)
+                shown = stage(self._copies(), machine, self.names, self._policy)
             taken.append((told, shown.tell(told)))
         return self.speeds(taken)
 
@@ -92,8 +93,14 @@ class Bench:
             found[kind] = plain * sum(n for n, _ in mine) / sum(s for _, s in mine)
         return found
 
-    def _policy(self) -> Policy:
-        facts = [facts_of(self.runtime.drafter(name)) for name in self.names]
+    def _copies(self) -> LookupDrafter:
+        copies = self.runtime.drafter(LOOKUP)
+        assert isinstance(copies, LookupDrafter)
+        return copies
+
+    def _policy(self, copies: LookupDrafter) -> Policy:
+        others = [self.runtime.drafter(name) for name in self.names if name != LOOKUP]
+        facts = [facts_of(drafter) for drafter in (copies, *others)]
         return AdaptivePolicy(facts, costs=CostModel(self.costs.seed()))
 
 

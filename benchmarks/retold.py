@@ -23,7 +23,6 @@ from localspec.core.tokens import Logits, Token, Tokens
 from localspec.drafters.lookup import LookupDrafter
 from localspec.measure.costs import Costs
 from localspec.measure.replay import REREADING
-from localspec.runtime.pair import Runtime
 from localspec.runtime.settings import LOOKUP
 
 SPIKE, SPIKES = 3.0, 0.01
@@ -190,7 +189,6 @@ class Stage:
     machine: Machine
     drafters: Sequence[Retelling | Copying]
     policy: Informed
-    capacity: int
 
     def tell(self, told: Told) -> float:
         """Tell one answer again; give its true seconds."""
@@ -201,7 +199,7 @@ class Stage:
         begun = self.machine.true_s
         options = GenerateOptions(max_tokens=len(told.tokens))
         speculation = Speculation(self.policy, self.drafters, lambda: self.machine.now)
-        target = Reader(self.machine, self.capacity)
+        target = Reader(self.machine, len(told.history) + 1)
         for _ in _rounds(target, told, options, speculation):
             pass
         return self.machine.true_s - begun
@@ -214,15 +212,13 @@ def _rounds(
 
 
 def stage(
-    runtime: Runtime, machine: Machine, names: Sequence[str], policy: Callable[[], Policy]
+    copies: LookupDrafter,
+    machine: Machine,
+    names: Sequence[str],
+    policy: Callable[[LookupDrafter], Policy],
 ) -> Stage:
-    """Make drafters and policy anew."""
-    drafters: list[Retelling | Copying] = []
-    for name in names:
-        if name == LOOKUP:
-            copies = runtime.drafter(LOOKUP)
-            assert isinstance(copies, LookupDrafter)
-            drafters.append(Copying(copies, machine))
-        else:
-            drafters.append(Retelling(name, machine))
-    return Stage(machine, drafters, Informed(policy()), runtime.capacity)
+    """Make drafters and policy anew; the policy is told of the matches of these very copies."""
+    drafters = [
+        Copying(copies, machine) if name == LOOKUP else Retelling(name, machine) for name in names
+    ]
+    return Stage(machine, drafters, Informed(policy(copies)))
