@@ -125,8 +125,8 @@ class AdaptivePolicy:
         terms = Terms(now.table, self.price, self.options.margin, cap, longest)
         bid = self._bid(order, terms)
         plan = plan_of(now, order, bid, cap)
-        parked = all(it.facts.match for it in standings if it.active)
-        if bid is None and parked and self.price < RESTLESS:
+        restful = bid is None and self.price < RESTLESS
+        if restful and all(it.facts.match for it in standings if it.active):
             self._rest.begin(plan, now.order, standings)
         return plan
 

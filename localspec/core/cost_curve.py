@@ -89,6 +89,7 @@ class Growth:
     def __init__(self, slopes: Mapping[int, float] | None = None) -> None:
         self._slopes = slopes or {}
         self._shared = median(self._slopes.values()) if self._slopes else 0.0
+        self._last: tuple[int, int, list[float]] = (-1, 0, [])
 
     def __bool__(self) -> bool:
         return bool(self._slopes)
@@ -102,6 +103,12 @@ class Growth:
         return 1.0 + self.slope(rows) * context
 
     def over_one_row(self, context: int, max_rows: int) -> list[float]:
-        """Give how much more than one row each count of rows, from one on, has grown."""
-        one = self.of(1, context)
-        return [self.of(rows, context) / one for rows in range(1, max_rows + 1)]
+        """Give how much more than one row each count of rows, from one on, has grown.
+
+        Borrowed: do not change. What was asked for last is kept.
+        """
+        if self._last[:2] != (context, max_rows):
+            one = self.of(1, context)
+            grown = [self.of(rows, context) / one for rows in range(1, max_rows + 1)]
+            self._last = (context, max_rows, grown)
+        return self._last[2]

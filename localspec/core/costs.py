@@ -44,7 +44,7 @@ def _possible(cost: float, rows: int) -> float:
     return min(max(cost, 1.0), float(rows))
 
 
-@dataclass
+@dataclass(slots=True)
 class _Level:
     """The logarithm of one cost at the machine's usual speed, with its variance."""
 

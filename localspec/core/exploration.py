@@ -4,7 +4,7 @@ Knows outlooks, doubts and the credit for losses. Decides nothing about the rest
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from localspec.core.policy import Plan
 from localspec.core.probing import Credit
@@ -18,8 +18,7 @@ DOUBTFUL = 0.08
 HOPE = 0.4
 
 
-@dataclass(frozen=True)
-class Terms:
+class Terms(NamedTuple):
     """What a round is judged by: v(1), v(2), ..., the price of time, the margin, the cap.
 
     `longest` bounds the probe of a parked drafter.
@@ -32,8 +31,7 @@ class Terms:
     longest: int
 
 
-@dataclass(frozen=True)
-class Bid:
+class Bid(NamedTuple):
     """A round that would teach something: with whom, how long, what it is expected to lose."""
 
     standing: Standing

@@ -26,7 +26,7 @@ EARLY = 3
 CLEAR = 2.4
 
 
-@dataclass
+@dataclass(slots=True)
 class Backoff:
     """Rounds between probes: 4, 8, ... 512 while they fail, fewer after one that paid."""
 

@@ -5,6 +5,7 @@ Plain records; the decisions are elsewhere.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from localspec.core.probing import Backoff
 from localspec.core.stopping import NOTHING, DraftCost, Outlook, StopRule
@@ -58,8 +59,7 @@ class Choice:
         return f"a draft token costs {costs:.1f} ms and saves {saves:.1f} ms"
 
 
-@dataclass(frozen=True)
-class Probe:
+class Probe(NamedTuple):
     """A length that would teach something, and what it is expected to lose."""
 
     gamma: int
@@ -67,7 +67,7 @@ class Probe:
     loss: float
 
 
-@dataclass
+@dataclass(slots=True)
 class Standing:
     """One drafter's chances, costs and outlook.
 
@@ -161,14 +161,15 @@ def asking_order(standings: Sequence[Standing], price: float, *, fixed: bool) ->
     if fixed:
         return [it for it in standings if it.active or it.facts.match]
     copies = [it for it in standings if it.facts.deterministic and (it.active or it.facts.match)]
-    copies.sort(key=lambda it: -it.rate)
+    if len(copies) > 1:
+        copies.sort(key=lambda it: -it.rate)
     models = [it for it in standings if it.active and not it.facts.deterministic]
-    best = max(models, key=lambda it: it.rate, default=None)
+    best = max(models, key=lambda it: it.rate) if models else None
     useful = best is not None and (not copies or best.outlook.beats_plain(price))
     return [*copies, best] if best is not None and useful else copies
 
 
-@dataclass
+@dataclass(slots=True)
 class Round:
     """The round being planned, drafted and judged.
 

@@ -5,21 +5,19 @@ Pure arithmetic; knows neither drafters nor clocks.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 NEGLIGIBLE = 0.01
 
 
-@dataclass(frozen=True)
-class DraftCost:
+class DraftCost(NamedTuple):
     """What drafting k tokens costs: `call + k * token`, in one-row passes."""
 
     call: float = 0.0
     token: float = 0.0
 
 
-@dataclass(frozen=True)
-class Outlook:
+class Outlook(NamedTuple):
     """What a round of `gamma` tokens is expected to write and to cost."""
 
     gamma: int

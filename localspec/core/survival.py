@@ -32,7 +32,10 @@ Features = tuple[float, float, float, float]
 
 
 def _logit(chance: float) -> float:
-    chance = min(max(chance, SOFTEN), 1.0 - SOFTEN)
+    if chance < SOFTEN:
+        chance = SOFTEN
+    elif chance > 1.0 - SOFTEN:
+        chance = 1.0 - SOFTEN
     return log(chance / (1.0 - chance))
 
 
@@ -54,19 +57,20 @@ def features(law: Distribution, match: float, alive: float) -> Features:
     return sharp, spread, log1p(match), log(max(alive, 1e-3))
 
 
-@dataclass
+@dataclass(slots=True)
 class _Alarm:
-    """A cumulative sum of log-likelihood ratios: has the chance moved by `shift` logits?"""
+    """A cumulative sum of log-likelihood ratios: have the odds grown by exp(`shift`)?"""
 
     shift: float
+    factor: float
     offset: float = 0.0
     sum: float = 0.0
     hits: float = 0.0
     count: float = 0.0
 
-    def watch(self, logit: float) -> None:
-        """Compare with a chance of this logit from now on."""
-        self.offset = log((1.0 + exp(logit)) / (1.0 + exp(logit + self.shift)))
+    def watch(self, odds: float) -> None:
+        """Compare with a chance of these odds from now on."""
+        self.offset = log((1.0 + odds) / (1.0 + odds * self.factor))
 
     def add(self, label: float) -> bool:
         """Take a label in; say whether the change is beyond doubt."""
@@ -93,13 +97,14 @@ class Survival:
         self._seen_hits = self._seen = 0.0
         self._place_hits = [0.0] * PLACES
         self._place_count = [0.0] * PLACES
-        self._alarms = (_Alarm(SHIFT), _Alarm(-SHIFT))
+        self._alarms = (_Alarm(SHIFT, exp(SHIFT)), _Alarm(-SHIFT, exp(-SHIFT)))
         self.changes = 0
         self._weights = list(FIRST_WEIGHTS)
         self._precision = list(FIRST_PRECISION)
         self._centre: list[float] | None = None
         self._looks: list[tuple[Features | None, float]] = []
         self.chances = [0.5] * PLACES
+        self._logits = [0.0] * PLACES
         self._refresh()
         self.spread = 0.0
         self.alive = 1.0
@@ -131,11 +136,12 @@ class Survival:
             self._looks.append((None, chance))
             return chance
         seen = features(law, match, self.alive)
-        score = _logit(self.chances[min(index, PLACES - 1)])
+        score = self._logits[index if index < PLACES else PLACES - 1]
         if self._centre is not None:
             (w0, w1, w2, w3), (c0, c1, c2, c3) = self._weights, self._centre
             shift = w0 * (seen[0] - c0) + w1 * (seen[1] - c1) + w2 * (seen[2] - c2)
-            shift = min(max(shift + w3 * (seen[3] - c3), -4.0), 4.0)
+            shift += w3 * (seen[3] - c3)
+            shift = -4.0 if shift < -4.0 else 4.0 if shift > 4.0 else shift
             self.spread += SPREAD_MEMORY * (abs(shift) - self.spread)
             score += shift
         chance = 1.0 / (1.0 + exp(-score))
@@ -146,8 +152,9 @@ class Survival:
         """Give equally likely chances of token `index` before its law is known."""
         if self.spread < LITTLE:
             return (self.chances[min(index, PLACES - 1)],)
-        logit = _logit(self.chances[min(index, PLACES - 1)])
-        return tuple(1.0 / (1.0 + exp(-logit - away)) for away in (self.spread, -self.spread))
+        odds = exp(-self._logits[index if index < PLACES else PLACES - 1])
+        away = exp(self.spread)
+        return 1.0 / (1.0 + odds / away), 1.0 / (1.0 + odds * away)
 
     def drawn(self, chance: float) -> None:
         """Note that the token looked at last was drawn."""
@@ -208,8 +215,10 @@ class Survival:
     def _refresh(self) -> None:
         """Recompute the chance of each place, drawn towards the mean of all."""
         mean = self._hits / self._count
+        odds = exp(_logit(mean))
         for alarm in self._alarms:
-            alarm.watch(_logit(mean))
+            alarm.watch(odds)
         for place in range(PLACES):
             hits = self._place_hits[place] + PLACE_SHRINK * mean
-            self.chances[place] = hits / (self._place_count[place] + PLACE_SHRINK)
+            chance = hits / (self._place_count[place] + PLACE_SHRINK)
+            self.chances[place], self._logits[place] = chance, _logit(chance)
