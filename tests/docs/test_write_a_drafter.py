@@ -70,6 +70,6 @@ def test_the_names_to_extend_are_there(name: str) -> None:
 def test_the_places_to_change_are_there() -> None:
     assert "`Workshop._drafter`" in PAGE
     assert hasattr(speculation.Workshop, "_drafter")
-    assert hasattr(speculation, "_facts")
+    assert hasattr(speculation, "facts_of")
     for path in re.findall(r"`((?:localspec|tests)/[\w/.]+)`", PAGE):
         assert (ROOT / path).exists()
