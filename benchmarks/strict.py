@@ -5,7 +5,10 @@
 Twenty prompts, half of about 20 tokens and half of about 700, 300 tokens each, gamma 1, 3 and 7,
 every drafter at hand, greedy and with the coupled rule at temperature .8, seed 7. `--loose` runs
 without strict width instead, and shows for the first difference of each answer the gap between the
-two best logits there and the largest change of a logit that batching causes at that place.
+scores of the two tokens there, and by how much it changes when the answer is decoded again in the
+very passes of that run instead of row by row. A score is the logit; under the coupled rule it is
+log p plus the shared noise, and where rounding moves a token over the cut of top-k or top-p, it is
+infinitely low.
 """
 
 import argparse
@@ -16,13 +19,17 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.common import Ask, Duo, answer, opened
+from localspec.core.events import Step
+from localspec.core.judge import CoupledJudge, make_judge
 from localspec.core.rules import RuleName
-from localspec.core.sampling import SamplingParams
-from localspec.core.tokens import Tokens, sync
+from localspec.core.sampling import Sampler, SamplingParams
+from localspec.core.tally import Tally
+from localspec.core.tokens import sync
 
 GAMMAS = (1, 3, 7)
 TOKENS = 300
 COUPLED = SamplingParams(temperature=0.8)
+IMPOSSIBLE = -1e9
 TOPICS = (
     "how a bicycle stays upright", "why the sky is blue", "a recipe for lentil soup",
     "a Python function that counts words", "the history of paper", "sorting a list in C",
@@ -100,10 +107,10 @@ def compare(
         tokens += len(plain)
         for names, gamma in same:
             told = replace(ask, gamma=gamma, drafters=names)
-            got = answer(duo, told, fresh=loose).tokens
-            same[names, gamma] += got == plain
-            if got != plain and loose:
-                found.append(explain(duo, ask, plain, got))
+            tally = answer(duo, told, fresh=loose)
+            same[names, gamma] += tally.tokens == plain
+            if tally.tokens != plain and loose:
+                found.append(explain(duo, ask, plain, tally))
         right = sum(same.values())
         print(f"  prompt {number}: {right} of {number * len(same)} identical so far", flush=True)
     law = "greedy" if asks[0].rule is RuleName.BLOCK else "coupled, temp .8, seed 7"
@@ -114,32 +121,57 @@ def compare(
     for each in found:
         verdict = "rounding" if each.gap <= each.batching else "NOT EXPLAINED"
         print(
-            f"  differs at {each.position}: gap {each.gap:.4f}, batching moves a logit by up to "
+            f"  differs at {each.position}: gap {each.gap:.4f}, batching changes it by "
             f"{each.batching:.4f}: {verdict}"
         )
 
 
-def explain(duo: Duo, ask: Ask, plain: list[int], got: list[int]) -> Difference:
-    """Measure the gap of the two tokens, and what grouping the answer's tokens does just there."""
+def explain(duo: Duo, ask: Ask, plain: list[int], tally: Tally) -> Difference:
+    """Measure the gap of the two tokens, and what the run's own passes do to it."""
+    got = tally.tokens
     shortest = min(len(plain), len(got))
     first = next((i for i in range(shortest) if plain[i] != got[i]), shortest - 1)
-    single = _row(duo, ask.prompt, plain[:first], 1)
-    changes = [
-        float(np.abs(_row(duo, ask.prompt, plain[:first], size) - single).max())
-        for size in (2, 4, 8)
-    ]
-    gap = abs(float(single[plain[first]] - single[got[first]]))
-    return Difference(first, gap, max(changes))
+    place = len(ask.prompt) + first
+    single = _scores(duo, ask, plain[:first], _one_by_one(duo, ask, plain[:first]))
+    batched = _scores(duo, ask, plain[:first], _as_it_ran(duo, ask, tally.steps, place))
+    two = [plain[first], got[first]]
+    gap, gap_then = (float(scores[two[0]] - scores[two[1]]) for scores in (single, batched))
+    return Difference(first, abs(gap), abs(gap - gap_then))
 
 
-def _row(duo: Duo, prompt: Tokens, written: list[int], size: int) -> np.ndarray:
-    """Give the last row of logits when what was written is decoded in groups of `size`."""
-    ids = np.concatenate([prompt[-1:], np.array(written, np.int32)])
+def _scores(duo: Duo, ask: Ask, written: list[int], row: np.ndarray) -> np.ndarray:
+    """Give what the next token is chosen by."""
+    judge = make_judge(ask.rule, ask.seed, len(ask.prompt))
+    if not isinstance(judge, CoupledJudge):
+        return row
+    history = np.concatenate([ask.prompt, np.array(written, np.int32)])
+    law = Sampler(ask.sampling, duo.target.model.vocabulary.usable).distribution(row, history)
+    scores = np.full(len(row), IMPOSSIBLE)
+    scores[law.ids] = np.log(law.probs) + judge.noise(len(history), law.ids)
+    return scores
+
+
+def _one_by_one(duo: Duo, ask: Ask, written: list[int]) -> np.ndarray:
+    """Give the last row of logits when what was written is decoded row by row."""
     duo.target.rewind(0)
-    sync(duo.target, prompt[:-1], 0)
-    for start in range(0, len(ids), size):
-        row = duo.target.extend(ids[start : start + size], 1)[-1]
+    sync(duo.target, ask.prompt[:-1], 0)
+    for token in (ask.prompt[-1], *written):
+        row = duo.target.extend(np.array([token], np.int32), 1)[-1]
     return row.copy()
+
+
+def _as_it_ran(duo: Duo, ask: Ask, steps: Sequence[Step], place: int) -> np.ndarray:
+    """Give the row of logits that chose the token at `place`, guesses and all."""
+    duo.target.rewind(0)
+    sync(duo.target, ask.prompt[:-1], 0)
+    pending = int(ask.prompt[-1])
+    for step in steps:
+        rows = duo.target.extend(np.array([pending, *step.guesses], np.int32), step.drafted + 1)
+        if place < step.position + len(step.tokens):
+            return rows[place - step.position].copy()
+        pending = step.tokens[-1]
+        duo.target.rewind(step.position + len(step.tokens) - 1)
+    raise ValueError("the answer ends before that place")
 
 
 if __name__ == "__main__":
