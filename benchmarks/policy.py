@@ -24,7 +24,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from benchmarks.common import pure_q4_0
+from benchmarks import policy_pair
 from benchmarks.policy_race import COPIES, Lap, Race, Terms, auto_words, choices, chosen_arms
 from localspec.core.rules import RuleName
 from localspec.core.statistics import Estimate
@@ -33,9 +33,8 @@ from localspec.measure.costs import Costs
 from localspec.measure.live import prompts_of
 from localspec.measure.survey import survey
 from localspec.measure.texts import KINDS, Text, Texts, builtin
-from localspec.runtime.demo_pair import demo_files
 from localspec.runtime.pair import Runtime, open_runtime
-from localspec.runtime.settings import AUTO, LOOKUP, PairFiles, Placement, RunSettings
+from localspec.runtime.settings import AUTO, LOOKUP, Placement, RunSettings
 
 CODE = Path(__file__).with_name("rewrite.txt")
 TASK = "Rename `customer` to `client` everywhere in this code. Give back the whole code."
@@ -46,7 +45,7 @@ def main() -> None:
     """Run every temperature; print a table each."""
     args = _arguments()
     settings = RunSettings(
-        _files(args),
+        policy_pair.files(args),
         max_tokens=args.tokens,
         seed=1,
         rule=RuleName(args.rule),
@@ -55,9 +54,7 @@ def main() -> None:
     tables = []
     with open_runtime(settings, print) as runtime:
         costs = survey(runtime, repeats=3, reuse_s=FRESH_S, notify=print).costs
-        curve = " ".join(f"{v:.2f}" for v in costs.verify_costs())
-        ratios = ", ".join(f"{name} {costs.cost_ratio(name) or 0:.3f}" for name in costs.drafts)
-        print(f"cost of 1, 2, ... rows: {curve}; of a drafted token: {ratios}", flush=True)
+        print(policy_pair.in_words(costs), flush=True)
         for temp in map(float, args.temps.split(",")):
             terms = Terms(temp, 60 * args.minutes, args.tokens, args.top, fresh=args.fresh)
             end = perf_counter() + terms.seconds
@@ -73,32 +70,17 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--target", type=Path)
-    parser.add_argument("--draft", type=Path)
-    parser.add_argument("--pure", action="store_true", help="use pure Q4_0 layouts of both files")
-    parser.add_argument("--temps", default="0,0.7")
+    parser = policy_pair.options(__doc__, fresh="kind")
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--minutes", type=float, default=6.0, help="for each temperature")
-    parser.add_argument("--tokens", type=int, default=96, help="longest answer")
     parser.add_argument("--top", type=int, default=2, help="fixed choices to measure, by replay")
     parser.add_argument("--rule", default="coupled", choices=[str(rule) for rule in RuleName])
-    parser.add_argument("--fresh", action="store_true", help="a new policy for every kind")
     parser.add_argument("--rewrite", action="store_true")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     if args.rewrite:
         args.tokens = max(args.tokens, 700)
     return args
-
-
-def _files(args: argparse.Namespace) -> PairFiles:
-    if args.target is None:
-        return demo_files(print)
-    change = pure_q4_0 if args.pure else Path
-    return PairFiles(change(args.target), change(args.draft), derived=True)
 
 
 def _laps(runtime: Runtime, terms: Terms, names: list[str], costs: Costs) -> list[Lap]:

@@ -18,11 +18,10 @@ one), and `auto` over that, the mean and range of the seeds.
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from random import Random
 from statistics import fmean, median
 
-from benchmarks.common import pure_q4_0
+from benchmarks import policy_pair
 from benchmarks.policy_race import COPIES, GAMMAS
 from benchmarks.recorded import Told, ask_head, ask_model, switch_ratio, written
 from benchmarks.retold import Machine, stage
@@ -38,9 +37,8 @@ from localspec.measure.heads import heads_at_hand
 from localspec.measure.live import prompts_of
 from localspec.measure.survey import real_text, survey
 from localspec.measure.texts import builtin
-from localspec.runtime.demo_pair import demo_files
 from localspec.runtime.pair import Runtime, open_runtime
-from localspec.runtime.settings import LOOKUP, MODEL, PairFiles, Placement, RunSettings
+from localspec.runtime.settings import LOOKUP, MODEL, Placement, RunSettings
 from localspec.runtime.speculation import facts_of
 
 NOISE = 0.06
@@ -108,7 +106,7 @@ def main() -> None:
     """Record, tell again, print a table for every temperature."""
     args = _arguments()
     settings = RunSettings(
-        _files(args),
+        policy_pair.files(args),
         max_tokens=args.tokens,
         seed=1,
         rule=RuleName.COUPLED,
@@ -117,10 +115,7 @@ def main() -> None:
     with open_runtime(settings, print) as runtime:
         costs = survey(runtime, repeats=5, reuse_s=FRESH_S, notify=print).costs
         switch = switch_ratio(runtime, real_text(runtime))
-        curve = " ".join(f"{v:.2f}" for v in costs.verify_costs())
-        ratios = ", ".join(f"{name} {costs.cost_ratio(name) or 0:.3f}" for name in costs.drafts)
-        print(f"cost of 1, 2, ... rows: {curve}; after another width {1 + switch:.2f}")
-        print(f"cost of a drafted token: {ratios}", flush=True)
+        print(f"{policy_pair.in_words(costs)}; after another width {1 + switch:.2f}", flush=True)
         for temp in map(float, args.temps.split(",")):
             names, told = record(runtime, temp, args.prompts)
             bench = Bench(runtime, costs, switch, names, told)
@@ -128,25 +123,10 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--target", type=Path)
-    parser.add_argument("--draft", type=Path)
-    parser.add_argument("--pure", action="store_true", help="use pure Q4_0 layouts of both files")
-    parser.add_argument("--temps", default="0,0.7")
+    parser = policy_pair.options(__doc__, fresh="answer")
     parser.add_argument("--prompts", type=int, default=6, help="of each kind")
-    parser.add_argument("--tokens", type=int, default=96, help="longest answer")
     parser.add_argument("--seeds", type=int, default=6)
-    parser.add_argument("--fresh", action="store_true", help="a new policy for every answer")
     return parser.parse_args()
-
-
-def _files(args: argparse.Namespace) -> PairFiles:
-    if args.target is None:
-        return demo_files(print)
-    change = pure_q4_0 if args.pure else Path
-    return PairFiles(change(args.target), change(args.draft), derived=True)
 
 
 def record(runtime: Runtime, temp: float, prompts: int) -> tuple[tuple[str, ...], list[Told]]:

@@ -4,7 +4,7 @@ Any policy can be run over what `benchmarks.recorded` wrote down as often as wan
 machines too. Knows recorded answers and costs. Does not know which policy is good.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import exp
 from random import Random
@@ -200,15 +200,10 @@ class Stage:
         options = GenerateOptions(max_tokens=len(told.tokens))
         speculation = Speculation(self.policy, self.drafters, lambda: self.machine.now)
         target = Reader(self.machine, len(told.history) + 1)
-        for _ in _rounds(target, told, options, speculation):
+        judge = Verdicts(told)
+        for _ in generate(target, told.prompt, options, speculation=speculation, judge=judge):
             pass
         return self.machine.true_s - begun
-
-
-def _rounds(
-    target: Reader, told: Told, options: GenerateOptions, speculation: Speculation
-) -> Iterator[object]:
-    return generate(target, told.prompt, options, speculation=speculation, judge=Verdicts(told))
 
 
 def stage(

@@ -5,10 +5,9 @@
 Twenty prompts, half of about 20 tokens and half of about 700, 300 tokens each, gamma 1, 3 and 7,
 every drafter at hand, greedy and with the coupled rule at temperature .8, seed 7. `--loose` runs
 without strict width instead, and shows for the first difference of each answer the gap between the
-scores of the two tokens there, and by how much it changes when the answer is decoded again in the
-very passes of that run instead of row by row. A score is the logit; under the coupled rule it is
-log p plus the shared noise, and where rounding moves a token over the cut of top-k or top-p, it is
-infinitely low.
+scores of the two tokens there, row by row and when the answer is decoded again in the very passes
+of that run: if those turn the choice, rounding did it. A score is the logit; under the coupled rule
+it is log p plus the shared noise, and infinitely low behind the cut of top-k or top-p.
 """
 
 import argparse
@@ -92,7 +91,12 @@ class Difference:
 
     position: int
     gap: float
-    batching: float
+    batched: float
+
+    @property
+    def explained(self) -> bool:
+        """Say whether the run's own passes turn the choice."""
+        return self.gap >= 0.0 >= self.batched
 
 
 def compare(
@@ -119,10 +123,10 @@ def compare(
     for (names, gamma), count in same.items():
         print(f"  {'+'.join(names)} γ {gamma}: {count} of {len(asks)} identical", flush=True)
     for each in found:
-        verdict = "rounding" if each.gap <= each.batching else "NOT EXPLAINED"
+        verdict = "rounding" if each.explained else "NOT EXPLAINED"
         print(
-            f"  differs at {each.position}: gap {each.gap:.4f}, batching changes it by "
-            f"{each.batching:.4f}: {verdict}"
+            f"  differs at {each.position}: gap {each.gap:.4f} row by row, {each.batched:.4f} in "
+            f"the run's passes: {verdict}"
         )
 
 
@@ -136,7 +140,7 @@ def explain(duo: Duo, ask: Ask, plain: list[int], tally: Tally) -> Difference:
     batched = _scores(duo, ask, plain[:first], _as_it_ran(duo, ask, tally.steps, place))
     two = [plain[first], got[first]]
     gap, gap_then = (float(scores[two[0]] - scores[two[1]]) for scores in (single, batched))
-    return Difference(first, abs(gap), abs(gap - gap_then))
+    return Difference(first, gap, gap_then)
 
 
 def _scores(duo: Duo, ask: Ask, written: list[int], row: np.ndarray) -> np.ndarray:
