@@ -28,7 +28,7 @@ from localspec.core.tokens import sync
 GAMMAS = (1, 3, 7)
 TOKENS = 300
 COUPLED = SamplingParams(temperature=0.8)
-IMPOSSIBLE = -1e9
+IMPOSSIBLE = float("-inf")
 TOPICS = (
     "how a bicycle stays upright", "why the sky is blue", "a recipe for lentil soup",
     "a Python function that counts words", "the history of paper", "sorting a list in C",
