@@ -38,8 +38,8 @@ class Progress:
 class Tools:
     """What a bench works with, and whom it tells. `max_s` None sets no limit.
 
-    `costs_again` measures the costs once more after the answers: a prediction goes by both, as a
-    machine that drifts was between them.
+    `costs_again` measures the costs once more, after every run: a prediction goes by all of them,
+    as a machine that drifts was between them.
     """
 
     clock: Clock
@@ -64,11 +64,11 @@ def run_bench(design: Design, runner: Runner, tools: Tools) -> BenchResult:
         bench.warm_up()
         for number in range(design.runs):
             bench.run(number)
+            bench.measure_costs_again()
             if bench.settled(number):
                 bench.stopped = "settled"
                 break
             bench.save()
-        bench.measure_costs_again()
         bench.complete = True
     except _TimeUp:
         bench.stopped = "time"
@@ -88,7 +88,7 @@ class _Bench:
         self.probes: list[float] = []
         self.clocks: list[float] = []
         self.complete, self.stopped = False, ""
-        self.costs = tools.costs
+        self._calibrations = [tools.costs] if tools.costs else []
         self._began = tools.clock()
 
     def save(self) -> BenchResult:
@@ -125,10 +125,10 @@ class _Bench:
         self._look()
 
     def measure_costs_again(self) -> None:
-        """Let the costs after the answers count as much as those before them."""
-        if self.tools.costs_again is not None and self.costs is not None:
+        """Let the costs after a run count as much as those before it."""
+        if self.tools.costs_again is not None and self._calibrations:
             self._check_time()
-            self.costs = averaged(self.costs, self.tools.costs_again())
+            self._calibrations.append(self.tools.costs_again())
 
     def _look(self) -> None:
         """Note what a plain pass takes now, and the processors' clock."""
@@ -245,7 +245,7 @@ class _Bench:
             self.design,
             self._flagged(),
             replaced=tuple(self.replaced),
-            costs=self.costs,
+            costs=averaged(self._calibrations) if self._calibrations else None,
             differences=tuple(self.differences),
             probes=tuple(self.probes),
             warnings=tuple(oddities(self.replaced, self.probes, self.clocks)),

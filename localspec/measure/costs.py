@@ -102,27 +102,49 @@ class Costs:
         return core_costs.CostSeed(tuple(passes), drafts)
 
 
-def averaged(before: Costs, after: Costs) -> Costs:
-    """Put two calibrations of one pair together: a machine that drifts was between them.
+def averaged(calibrations: Sequence[Costs]) -> Costs:
+    """Give the mean of calibrations of one pair: a machine that drifts was at all of them.
 
-    What only the first one has stays as it was.
+    What the first one lacks stays unknown; what only it has stays as it was.
     """
-    drafts = {name: _means(own, after.drafts.get(name, ())) for name, own in before.drafts.items()}
-    return replace(before, target=_means(before.target, after.target), drafts=drafts)
+    return _together(calibrations, _mean)
 
 
-def _means(before: Sequence[CostPoint], after: Sequence[CostPoint]) -> tuple[CostPoint, ...]:
-    later = {(point.rows, point.context, point.unread): point for point in after}
-    return tuple(
-        replace(
-            point,
-            median_s=(point.median_s + other.median_s) / 2,
-            iqr_s=max(point.iqr_s, other.iqr_s, abs(point.median_s - other.median_s)),
-            samples=point.samples + other.samples,
-        )
-        if (other := later.get((point.rows, point.context, point.unread)))
-        else point
-        for point in before
+def fastest(calibrations: Sequence[Costs]) -> Costs:
+    """Take the fastest of several calibrations, point by point: a busy moment can only add.
+
+    What the first one lacks stays unknown.
+    """
+    return _together(calibrations, lambda points: min(points, key=lambda each: each.median_s))
+
+
+Merge = Callable[[Sequence[CostPoint]], CostPoint]
+
+
+def _together(calibrations: Sequence[Costs], merge: Merge) -> Costs:
+    first = calibrations[0]
+    drafts = {
+        name: _merged([each.drafts.get(name, ()) for each in calibrations], merge)
+        for name in first.drafts
+    }
+    return replace(first, target=_merged([c.target for c in calibrations], merge), drafts=drafts)
+
+
+def _merged(curves: Sequence[Sequence[CostPoint]], merge: Merge) -> tuple[CostPoint, ...]:
+    found: dict[tuple[int, int, int], list[CostPoint]] = {}
+    for point in (point for curve in curves for point in curve):
+        found.setdefault((point.rows, point.context, point.unread), []).append(point)
+    return tuple(merge(found[point.rows, point.context, point.unread]) for point in curves[0])
+
+
+def _mean(points: Sequence[CostPoint]) -> CostPoint:
+    """Give the mean; its spread is that of the worst moment, or the way between two of them."""
+    seconds = [point.median_s for point in points]
+    return replace(
+        points[0],
+        median_s=sum(seconds) / len(points),
+        iqr_s=max(max(seconds) - min(seconds), *(point.iqr_s for point in points)),
+        samples=sum(point.samples for point in points),
     )
 
 

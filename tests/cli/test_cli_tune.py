@@ -7,15 +7,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from localspec.engine.quantise import Recipe
 from localspec.errors import PairRefused
-from localspec.measure.tune import recipes, trial
+from localspec.measure.costs import Costs
+from localspec.measure.survey import Surveyed
+from localspec.measure.tune import recipes, trial, tune
+from localspec.measure.tune.candidates import Arrangement, Ground
 from localspec.measure.tune.samples import shape_of
 from localspec.runtime.layouts import kept_layouts
+from localspec.runtime.pair import Runtime
 from localspec.runtime.settings import PairFiles
 from tests.cli.conftest import ROOT, Ran
 from tests.cli.tuning import WORDS, shorten, tune_words
@@ -144,6 +150,32 @@ def test_time_that_is_up_gives_what_there_is(run: Run, tiny_pair: TinyPair, text
     ran = run(*words)
     assert ran.code in (0, 3), ran.err
     assert ran.document["given"]["tokens_per_s"] > 0
+
+
+def test_a_survey_on_a_busy_moment_does_not_stand(
+    run: Run, tiny_pair: TinyPair, text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Passes of the given files are timed twice, and the faster ones count."""
+    usual, busy, searched = tune.survey, list[Costs](), list[Ground]()
+
+    def surveyed(runtime: Runtime, *, repeats: int) -> Surveyed:
+        found = usual(runtime, repeats=repeats)
+        if busy:
+            return found
+        slow = tuple(replace(each, median_s=1.0) for each in found.costs.target)
+        busy.append(replace(found.costs, target=slow))
+        return Surveyed(busy[0])
+
+    def kept(ground: Ground, *rest: Any) -> list[Arrangement]:
+        searched.append(ground)
+        return []
+
+    monkeypatch.setattr(tune, "survey", surveyed)
+    monkeypatch.setattr(tune, "search", kept)
+    run(*tune_words(tiny_pair, text))
+    ((costs,), (ground,)) = busy, searched
+    assert costs.pass_s(4, 64) == 1.0
+    assert ground.costs.pass_s(4, 64) < 0.5
 
 
 def test_an_interruption_gives_what_there_is_and_130(

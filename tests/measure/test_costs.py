@@ -12,6 +12,7 @@ from localspec.measure.costs import (
     Costs,
     Survey,
     averaged,
+    fastest,
     measure_draft,
     measure_passes,
 )
@@ -125,9 +126,13 @@ def test_costs_before_and_after_count_alike() -> None:
     before = _costs()
     late = CostPoint(1, 0, 4.0, 0.0, unread=1)
     after = Costs((CostPoint(1, 0, 14.0, 0.5, 3),), {"model": (CostPoint(1, 0, 5.0, 0.0), late)})
-    both = averaged(before, after)
+    both = averaged([before, after])
     assert both.pass_s(1, 0) == pytest.approx(12.0)
     assert both.pass_s(2, 0) == pytest.approx(16.0)
     assert both.draft_s("model", 1, 0) == pytest.approx(4.0)
     assert both.unread_s("model", 0) == 0.0
     assert (both.target[0].samples, both.target[0].iqr_s) == (10, pytest.approx(4.0))
+    least = fastest([before, after])
+    assert [least.pass_s(rows, 0) for rows in (1, 2)] == [10.0, 16.0]
+    assert least.draft_s("model", 1, 0) == 3.0
+    assert fastest([after, before]).pass_s(1, 0) == 10.0

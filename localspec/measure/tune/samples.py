@@ -29,6 +29,7 @@ from localspec.runtime.layouts import folder
 TIMED_BYTES = 256 * 2**20
 """Blocks of so many bytes are timed: well above the processors' caches, well below a large file."""
 FEWEST_BLOCKS = 2
+MORE_OF_ONE = 4
 PREFIX = ".samples-"
 LOCK = "in-use.lock"
 
@@ -64,7 +65,7 @@ def shape_of(source: Path) -> Shape:
     large = max(-(-TIMED_BYTES // max(inside // blocks, 1)), FEWEST_BLOCKS)
     if large >= blocks:
         return Shape(source, blocks, None, blocks)
-    return Shape(source, blocks, max(large // 2, 1), large)
+    return Shape(source, blocks, max(large // 4, 1), large)
 
 
 @contextmanager
@@ -175,12 +176,16 @@ def _timed(
 
 
 def _passes(context: Context, timing: Timing) -> dict[int, float]:
-    """Time passes of every size in turn, after one that brings the weights in."""
+    """Time passes of every size in turn, after one that brings the weights in.
+
+    Those of one row, which everything is held against, a few times more, one after the other.
+    """
     start = timing.context
     sync(context, timing.text[:start], 0)
     fastest: dict[int, float] = {}
     for repeat in range(timing.repeats):
-        for rows in timing.rows if repeat % 2 else timing.rows[::-1]:
+        widths = timing.rows if repeat % 2 else timing.rows[::-1]
+        for rows in (*widths, *(1,) * MORE_OF_ONE):
             begun = perf_counter()
             context.extend(timing.text[start : start + rows], rows)
             seconds = perf_counter() - begun
