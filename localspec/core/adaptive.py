@@ -106,8 +106,9 @@ class AdaptivePolicy:
             return Plan()
         self._rounds += 1
         if (plan := self._rest.take(cap)) is not None:
-            self._set_price()
-            self._round = Round(position, self._round.table, self._rest.order)
+            if not self._rest.owed:
+                self._set_price()
+            self._round.renew(position, self._rest.order)
             return plan
         self._wake(changed=True)
         standings = list(self._standings.values())

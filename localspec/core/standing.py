@@ -188,6 +188,14 @@ class Round:
     asked: dict[str, int] = field(default_factory=dict)
     declined: dict[str, Token] = field(default_factory=dict)
 
+    def renew(self, position: int, order: tuple[Standing, ...]) -> None:
+        """Begin the next round, at the same costs."""
+        self.position, self.order = position, order
+        self.forced = self.asker = self.rule = None
+        self.stake, self.baseline, self.cursor = 0.0, False, 0
+        self.asked.clear()
+        self.declined.clear()
+
     def next_asker(self, point: bool) -> Standing | None:
         """Find who asks: the next in order that can have made a law that is a point, or not."""
         while self.cursor < len(self.order):

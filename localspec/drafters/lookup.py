@@ -8,9 +8,11 @@ Source: Saxena, "Prompt lookup decoding", 2023.
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from localspec.core.distribution import Distribution, point
 from localspec.core.draft import NO_DRAFT, Draft, DraftRequest
-from localspec.core.tokens import Token, TokenBuffer, Tokens, common_prefix
+from localspec.core.tokens import Token, Tokens, common_prefix
 from localspec.drafters.suffix_index import SHORTEST, Match, SuffixIndex
 
 
@@ -36,7 +38,7 @@ class LookupDrafter:
             self._index.extend(text.tolist())
             self._index.separate()
         self._base = len(self._index)
-        self._history = TokenBuffer()
+        self._history = b""
         self.match: Match | None = None
 
     @property
@@ -51,14 +53,18 @@ class LookupDrafter:
         return match.length * match.votes / max(match.candidates, 1) if match else 0.0
 
     def prefill(self, history: Tokens) -> None:
-        """Index the history: only what changed since the last call is touched."""
-        kept = common_prefix(self._history.view, history)
-        if kept < len(self._history):
-            self._history.truncate(kept)
+        """Index the history: only what changed since the last call is touched.
+
+        What was indexed is kept as bytes: between two passes of a small model every step counts.
+        """
+        now = history.tobytes()
+        kept = len(self._history) // history.itemsize
+        if not now.startswith(self._history):
+            known = np.frombuffer(self._history, history.dtype)
+            kept = common_prefix(known, history)
             self._index.truncate(self._base + kept)
-        new = history[kept:]
-        self._history.extend(new)
-        self._index.extend(new.tolist())
+        self._history = now
+        self._index.extend(history[kept:].tolist())
 
     def propose(self, history: Tokens, request: DraftRequest) -> Draft:
         """Copy at most `request.limit` ids from the place the history's end was found."""

@@ -3,9 +3,9 @@
 Knows ids and positions. Does not know drafts, histories of conversations, or what a model thinks.
 
 One dictionary for each length of gram, from shortest to longest, leads from a gram to the last
-place it was followed by a token, and one column for each length leads from a place to the one
-before it. A gram of length k + 1 is entered only once its last k tokens stood somewhere twice: a
-text that never repeats costs one entry a token instead of one for each length.
+place it was followed by a token, and every place keeps the places before it with the same grams,
+one for each length that had any. A gram of length k + 1 is entered only once its last k tokens
+stood somewhere twice: a text that never repeats costs one entry a token instead of one a length.
 """
 
 from collections.abc import Iterable
@@ -66,7 +66,7 @@ class SuffixIndex:
         self._longest = longest
         self._key_masks = [(1 << (_BITS * k)) - 1 for k in range(shortest, longest + 1)]
         self._last: list[dict[int, int]] = [{} for _ in self._key_masks]
-        self._before: list[list[int]] = [[] for _ in self._key_masks]
+        self._before: list[tuple[int, ...]] = []
         self._keys = [0]
         self._runs = [0]
 
@@ -99,6 +99,8 @@ class SuffixIndex:
         recent one if they tie, and the most recent place with that token is given.
         """
         run, key = self._runs[-1], self._keys[-1]
+        if run < self._shortest or key & self._key_masks[0] not in self._last[0]:
+            return None  # a longer gram is known only if its end is
         for level in range(min(run, self._longest) - self._shortest, -1, -1):
             place = self._last[level].get(key & self._key_masks[level], _NONE)
             if place != _NONE:
@@ -107,11 +109,9 @@ class SuffixIndex:
 
     def _places(self, level: int, place: int) -> list[int]:
         """Walk back over the most recent places of a gram."""
-        before = self._before[level]
-        places: list[int] = []
-        while place != _NONE and len(places) < RECALL:
-            places.append(place)
-            place = before[place]
+        places = [place]
+        while len(places) < RECALL and level < len(before := self._before[places[-1]]):
+            places.append(before[level])
         return places
 
     def _choose(self, places: list[int], length: int) -> Match:
@@ -148,22 +148,24 @@ class SuffixIndex:
 
     def _enter(self) -> None:
         """Note the grams before the place where the next token will stand."""
-        place = len(self.text)
-        earlier = place
-        for level, column in enumerate(self._before):
-            if earlier != _NONE and level and self._first(level - 1, earlier):
+        place = earlier = len(self.text)
+        longer, found = self._runs[place] - self._shortest, []
+        for level, last in enumerate(self._last):
+            if level and self._first(level - 1, earlier):
                 self._push(level, earlier)
-            if earlier == _NONE or not self._long_enough(level, place):
-                earlier = _NONE
-            else:
-                key = self._keys[place] & self._key_masks[level]
-                earlier = self._last[level].get(key, _NONE)
-                self._last[level][key] = place
-            column.append(earlier)
+            if level > longer:
+                break
+            key = self._keys[place] & self._key_masks[level]
+            earlier = last.get(key, _NONE)
+            last[key] = place
+            if earlier == _NONE:
+                break
+            found.append(earlier)
+        self._before.append(tuple(found))
 
     def _first(self, level: int, place: int) -> bool:
         """Say whether no earlier place has the gram that `place` has at this level."""
-        return self._before[level][place] == _NONE
+        return len(self._before[place]) <= level
 
     def _push(self, level: int, place: int) -> None:
         """Enter a place one gram longer, now that its shorter gram stood a second time."""
@@ -173,13 +175,8 @@ class SuffixIndex:
     def _leave(self) -> None:
         """Take back what `_enter` noted for the place now at the end."""
         place = len(self.text)
-        trail: list[tuple[int, int]] = []
-        above = place
-        for column in self._before:
-            earlier = column.pop()
-            if above != _NONE:
-                trail.append((above, earlier))
-            above = earlier
+        found = self._before.pop()
+        trail = list(zip((place, *found), (*found, _NONE), strict=True))[: len(self._last)]
         for level in range(len(trail) - 1, -1, -1):
             above, earlier = trail[level]
             self._erase(level, place, earlier)
