@@ -19,6 +19,7 @@ REPEATS = 7
 ROWS = tuple(range(1, 17))
 CONTEXTS = (64, 512)
 DRAFT_LENGTHS = (1, 4)
+CHEAPER = 0.6
 Clock = Callable[[], float]
 
 
@@ -146,6 +147,21 @@ def _mean(points: Sequence[CostPoint]) -> CostPoint:
         iqr_s=max(max(seconds) - min(seconds), *(point.iqr_s for point in points)),
         samples=sum(point.samples for point in points),
     )
+
+
+def plausible(points: Sequence[CostPoint]) -> bool:
+    """Say whether no pass is far cheaper than one of fewer rows at the same context.
+
+    Kernels take rows in tiles, so four may cost a third less than three; half of it is a machine
+    that was disturbed.
+    """
+    dearest: dict[int, float] = {}
+    for point in sorted(points, key=lambda each: each.rows):
+        most = dearest.get(point.context, 0.0)
+        if point.median_s < CHEAPER * most:
+            return False
+        dearest[point.context] = max(most, point.median_s)
+    return True
 
 
 def _between(points: Sequence[CostPoint], rows: int, context: float) -> float:

@@ -22,6 +22,7 @@ from localspec.measure.costs import (
     Survey,
     measure_draft,
     measure_passes,
+    plausible,
 )
 from localspec.measure.heads import ReadFirst, heads_at_hand
 from localspec.measure.identity import identify, key_of, machine_identity
@@ -77,7 +78,7 @@ def survey(
     beside = runtime.loaded.draft
     key = _key(runtime.loaded.target, f"target beside {_words(beside)}")
     kept = calibration.load(key) if reuse_s else None
-    if kept and kept.age_s() <= reuse_s and {p.rows for p in kept.points} >= set(plan.rows):
+    if kept and kept.age_s() <= reuse_s and _covers(kept.points, plan):
         age = kept.age_s()
         notify(f"cost of a pass: its shape was measured {_ago(age)} ago, its scale just now")
         target = rescaled(kept.points, runtime.loaded.target, plan)
@@ -90,6 +91,11 @@ def survey(
     _leave_empty(runtime)
     keep_costs(runtime.loaded, costs.seed())
     return Surveyed(costs, age)
+
+
+def _covers(points: tuple[CostPoint, ...], plan: Survey) -> bool:
+    """Say whether a kept curve has all rows, and was not measured on a disturbed machine."""
+    return plausible(points) and {point.rows for point in points} >= set(plan.rows)
 
 
 def _words(draft: Context | None) -> str:

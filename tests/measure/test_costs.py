@@ -15,6 +15,7 @@ from localspec.measure.costs import (
     fastest,
     measure_draft,
     measure_passes,
+    plausible,
 )
 from tests.core.fakes import FakeClock, MarkovDrafter, MarkovSequence, random_markov
 
@@ -120,6 +121,26 @@ def test_a_calibration_seeds_the_adaptive_policy() -> None:
     assert model.one_row_s(0) == pytest.approx(10.0)
     assert model.table(0)[1] == pytest.approx(1.6)
     assert model.draft_ratio("model") == pytest.approx(0.225)
+
+
+@pytest.mark.parametrize(
+    ("curve", "possible"),
+    [
+        ((1.0, 1.65, 2.37, 1.58, 2.33), True),
+        ((1.0, 1.0, 0.95, 1.1, 1.0), True),
+        ((1.0, 1.49, 1.63, 1.78, 0.85), False),
+        ((1.0, 0.5), False),
+        ((1.0,), True),
+    ],
+)
+def test_a_curve_measured_on_a_disturbed_machine_is_told_by_its_shape(
+    curve: tuple[float, ...], possible: bool
+) -> None:
+    """What a busy moment left in the cache must not speak for days."""
+    points = [CostPoint(rows, 64, cost, 0.0) for rows, cost in enumerate(curve, 1)]
+    steep = [CostPoint(rows, 512, 9.0 + rows, 0.0) for rows in range(1, 6)]
+    assert plausible([*steep, *points]) is possible
+    assert plausible([*points[::-1], *steep]) is possible
 
 
 def test_costs_before_and_after_count_alike() -> None:

@@ -11,6 +11,7 @@ from localspec.core.rules import RuleName
 from localspec.core.sampling import SamplingParams
 from localspec.errors import OptionError, PairRefused
 from localspec.measure import calibration
+from localspec.measure import survey as surveying
 from localspec.measure.arms import Arm
 from localspec.measure.bench import Tools, run_bench
 from localspec.measure.check import check_draft, check_lookup, ranked, ready
@@ -169,11 +170,15 @@ def test_a_draft_larger_than_its_target_is_refused(tiny_pair: TinyPair, tmp_path
         check_sizes(runtime)
 
 
-def test_a_curve_is_kept_and_read_back_with_its_age(tiny_pair: TinyPair) -> None:
+def test_a_curve_is_kept_and_read_back_with_its_age(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said: list[str] = []
+    monkeypatch.setattr(surveying, "plausible", lambda points: len(said) < 1 < len(points))
     with open_runtime(_settings(tiny_pair), _quiet) as runtime:
         first = survey(runtime, repeats=2)
         again = survey(runtime, repeats=2, reuse_s=3600.0, notify=said.append)
+        assert survey(runtime, repeats=1, reuse_s=3600.0, notify=said.append).age_s == 0.0
     assert first.age_s == 0.0
     assert again.age_s > 0.0
     assert "its shape was measured" in said[0]
