@@ -146,6 +146,7 @@ class AdaptivePolicy:
         for standing in self._standings.values():
             standing.read = position
             standing.backoff.reset()
+            standing.survival.renew()
             standing.stale = True
         self._credit.renew()
 

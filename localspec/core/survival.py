@@ -18,6 +18,7 @@ SHIFT = 3.0
 BEYOND_DOUBT = 7.0
 LEAST_COUNT = 8.0
 FRESH_WEIGHT = 1.0
+OLD_TEXT = (3.0, 6.0)
 IDLE = 0.99
 SHARP_POINT = (log(1.02 / 0.02), 0.0)
 FIRST_WEIGHTS = (0.3, 0.0, 0.5, 0.0)
@@ -99,6 +100,7 @@ class Survival:
         self._place_count = [0.0] * PLACES
         self._alarms = (_Alarm(SHIFT, exp(SHIFT)), _Alarm(-SHIFT, exp(-SHIFT)))
         self.changes = 0
+        self._judged = False
         self._weights = list(FIRST_WEIGHTS)
         self._precision = list(FIRST_PRECISION)
         self._centre: list[float] | None = None
@@ -125,6 +127,24 @@ class Survival:
         self._looks.clear()
         self.alive = 1.0
         self.expected = 1.0
+
+    def renew(self) -> None:
+        """Begin a new answer: its text may be another kind, so what was seen counts for little.
+
+        Nothing is forgotten twice where nothing was judged in between.
+        """
+        if not self._judged:
+            return
+        self._judged = False
+        few, few_a_place = OLD_TEXT
+        kept = min(few / self._count, 1.0)
+        self._hits = kept * self._hits + 0.5 * FRESH_WEIGHT
+        self._count = kept * self._count + FRESH_WEIGHT
+        for place, count in enumerate(self._place_count):
+            if count > few_a_place:
+                self._place_hits[place] *= few_a_place / count
+                self._place_count[place] = few_a_place
+        self._refresh()
 
     def look(self, index: int, law: Distribution, match: float) -> float:
         """Give the chance of drafted token `index` before it is drawn; remember why.
@@ -163,6 +183,7 @@ class Survival:
 
     def learn(self, labels: tuple[float, ...]) -> None:
         """Learn from the soft labels of the judged positions, in order."""
+        self._judged = self._judged or bool(labels)
         for place, label in enumerate(labels):
             self._count_label(min(place, PLACES - 1), label)
             if place < len(self._looks):

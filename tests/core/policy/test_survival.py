@@ -56,6 +56,30 @@ def test_luck_is_not_taken_for_a_change(alpha: float) -> None:
     assert survival.changes <= 4
 
 
+@pytest.mark.parametrize("alpha", [0.1, 0.95])
+def test_a_new_answer_may_be_another_kind_of_text(alpha: float) -> None:
+    """What an edit has shown of copies is little reason to draft sixteen in a story."""
+    survival = Survival()
+    teach(survival, alpha, 60)
+    before = survival.mean
+    survival.renew()
+    assert abs(survival.mean - 0.5) < abs(before - 0.5)
+    assert (survival.mean > 0.5) is (alpha > 0.5)
+    teach(survival, 1 - alpha, 12, seed=1)
+    assert survival.mean == pytest.approx(1 - alpha, abs=0.25)
+
+
+def test_answers_in_which_nothing_was_judged_change_nothing() -> None:
+    survival = Survival()
+    teach(survival, 0.1, 60)
+    survival.renew()
+    once = survival.mean, list(survival.chances)
+    for _ in range(20):
+        survival.renew()
+    assert (survival.mean, survival.chances) == once
+    assert survival.habit.count > 50
+
+
 def test_a_sure_law_is_worth_more_than_a_flat_one_where_that_holds() -> None:
     survival, random = Survival(), Random(0)
     for _ in range(300):
