@@ -1,11 +1,12 @@
 """A model file with the shapes of a few blocks and no weights, to time passes on.
 
 What a pass costs depends on shapes and storage types, not on values; so a sample of any layout is
-written in a moment, as a sparse file of zeros. Knows GGUF through the engine's own writer. A
+written in a moment, as a file of zeros. Knows GGUF through the engine's own writer. A
 hollow file writes nonsense: it is never kept, and never shown as a model.
 """
 
 import ctypes
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,9 +51,27 @@ def write_hollow(source: Path, target: Path, plan: Sequence[PlannedTensor], bloc
             made, name, True
         ):
             raise LocalspecError(f"cannot write {target}")
-    with target.open("r+b") as handle:
-        handle.truncate(whole)
+    _reserve(target, whole)
     return whole
+
+
+def _reserve(target: Path, whole: int) -> None:
+    """Make a file so long, and sure of its room: a hole on a full disk would end who maps it.
+
+    Raises: LocalspecError when there is no room.
+    """
+    reserve = getattr(os, "posix_fallocate", None)
+    try:
+        with target.open("r+b") as handle:
+            if reserve is not None:
+                reserve(handle.fileno(), 0, whole)
+            else:
+                handle.truncate(whole)
+    except OSError as failure:
+        raise LocalspecError(
+            f"cannot write {target}: {failure.strerror} ({whole >> 20} MiB are needed)",
+            "free some space or choose another cache folder",
+        ) from failure
 
 
 def _adopt(read: int, made: int, blocks: int) -> None:
