@@ -6,6 +6,7 @@ hollow file writes nonsense: it is never kept, and never shown as a model.
 """
 
 import ctypes
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ _SPLIT = (b"split.no", b"split.count", b"split.tensors.count")
 _OVERHEAD = 1024  # bytes a tensor's description takes in a ggml context; it is about 400
 _ALIGNMENT = 32
 _DIMENSIONS = 4
+_UNABLE = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 class _PoolParams(ctypes.Structure):
@@ -58,15 +60,19 @@ def write_hollow(source: Path, target: Path, plan: Sequence[PlannedTensor], bloc
 def _reserve(target: Path, whole: int) -> None:
     """Make a file so long, and sure of its room: a hole on a full disk would end who maps it.
 
+    Where a file system cannot reserve room the file is only made so long.
     Raises: LocalspecError when there is no room.
     """
     reserve = getattr(os, "posix_fallocate", None)
     try:
         with target.open("r+b") as handle:
-            if reserve is not None:
-                reserve(handle.fileno(), 0, whole)
-            else:
-                handle.truncate(whole)
+            try:
+                if reserve is not None:
+                    reserve(handle.fileno(), 0, whole)
+            except OSError as failure:
+                if failure.errno not in _UNABLE:
+                    raise
+            handle.truncate(whole)
     except OSError as failure:
         raise LocalspecError(
             f"cannot write {target}: {failure.strerror} ({whole >> 20} MiB are needed)",

@@ -20,6 +20,7 @@ from localspec.measure.verdict import settled
 ATTEMPTS = 3
 MOST_REPEATS = 0.5
 EARLIEST_STOP = 2
+COSTS_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ class Progress:
 class Tools:
     """What a bench works with, and whom it tells. `max_s` None sets no limit.
 
-    `costs_again` measures the costs once more, after every run: a prediction goes by all of them,
-    as a machine that drifts was between them.
+    `costs_again` measures the costs once more, after every run, or, where that takes long beside a
+    run, after the first and the last: a prediction goes by all of them, as a machine that drifts
+    was between them.
     """
 
     clock: Clock
@@ -64,8 +66,9 @@ def run_bench(design: Design, runner: Runner, tools: Tools) -> BenchResult:
         bench.warm_up()
         for number in range(design.runs):
             bench.run(number)
-            bench.measure_costs_again()
-            if bench.settled(number):
+            settled = bench.settled(number)
+            bench.measure_costs_again(last=settled or number + 1 == design.runs)
+            if settled:
                 bench.stopped = "settled"
                 break
             bench.save()
@@ -89,6 +92,7 @@ class _Bench:
         self.clocks: list[float] = []
         self.complete, self.stopped = False, ""
         self._calibrations = [tools.costs] if tools.costs else []
+        self._calibration_s = self._run_s = 0.0
         self._began = tools.clock()
 
     def save(self) -> BenchResult:
@@ -113,6 +117,7 @@ class _Bench:
 
     def run(self, number: int) -> None:
         """Do one run over all kinds and arms, then again what a delay spoiled."""
+        began = self.tools.clock()
         self._look()
         for block in self.design.run(number):
             begun = len(self.samples)
@@ -123,12 +128,17 @@ class _Bench:
                 self._compare(self.samples[begun:])
         self._repeat_outliers(number)
         self._look()
+        self._run_s = self.tools.clock() - began
 
-    def measure_costs_again(self) -> None:
+    def measure_costs_again(self, *, last: bool) -> None:
         """Let the costs after a run count as much as those before it."""
-        if self.tools.costs_again is not None and self._calibrations:
+        again, began = self.tools.costs_again, self.tools.clock()
+        if again is None or not self._calibrations:
+            return
+        if last or self._calibration_s <= COSTS_SHARE * self._run_s:
             self._check_time()
-            self._calibrations.append(self.tools.costs_again())
+            self._calibrations.append(again())
+            self._calibration_s = self.tools.clock() - began
 
     def _look(self) -> None:
         """Note what a plain pass takes now, and the processors' clock."""

@@ -7,7 +7,6 @@ import pytest
 
 from localspec.measure.arms import Arm, Design, arms_of
 from localspec.measure.bench import Progress, run_bench
-from localspec.measure.costs import Costs
 from localspec.measure.findings import findings_of
 from localspec.measure.loops import loop_start
 from localspec.measure.result import BenchResult
@@ -151,36 +150,6 @@ def test_an_interruption_at_any_moment_keeps_what_there_is(moment: int) -> None:
     assert saved[-1] == result
     assert len(result.samples) == max(moment - 2, 0)  # two answers warmed up
     assert findings_of(result).sentence
-
-
-def test_costs_are_measured_again_after_every_run_and_all_count() -> None:
-    """F04: on a machine that drifts, no moment is the whole truth."""
-    machine, asked = Machine(), []
-
-    def dearer_drafts() -> Costs:
-        asked.append(machine.clock())
-        return known_costs(draft_s=4 * DRAFT_S)
-
-    runner = ScriptedRunner(machine, {"code": [0.8]})
-    told = tools(machine, costs_again=dearer_drafts, early_stop=False)
-    result = run_bench(design(), runner, told)
-    assert len(set(asked)) == len(asked) == result.design.runs > 1
-    assert asked[-1] == machine.clock()
-    mean = (1 + 4 * len(asked)) / (1 + len(asked)) * DRAFT_S
-    assert (result.costs or known_costs()).draft_s("model", 1, 64) == pytest.approx(mean)
-
-
-@pytest.mark.parametrize("end", ["time", "interrupted"])
-def test_a_bench_that_ends_early_does_not_wait_for_costs(end: str) -> None:
-    machine = Machine()
-    at = 5 if end == "interrupted" else None
-    runner = ScriptedRunner(machine, {"code": [0.8]}, interrupt_at=at)
-    asked: list[None] = []
-    limits = {"max_s": 3.0} if end == "time" else {}
-    told = tools(machine, costs_again=lambda: asked.append(None), early_stop=False, **limits)
-    result = run_bench(design(), runner, told)
-    assert (result.stopped, asked) == (end, [])
-    assert result.costs == known_costs()
 
 
 @pytest.mark.parametrize("second", [1, 2])

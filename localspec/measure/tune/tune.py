@@ -71,7 +71,7 @@ class _Tune:
         self.maker = Maker(self.deadline, wanted.told.say, self.notes.append)
         self.ready: list[Finalist] = []
         self.given_costs: Costs | None = None
-        self.survey_s = 0.0
+        self.survey = REPEATS, 0.0
         self.warnings: list[str] = []
         self.guessers: list[Guesser] = []
         self.layouts: dict[Layout, Ratios] = {}
@@ -113,7 +113,7 @@ class _Tune:
         repeats = REPEATS if one_s * SURVEY_PASSES < part else 1
         began = perf_counter()
         self.given_costs = costs = survey(runtime, repeats=repeats).costs
-        self.survey_s = perf_counter() - began
+        self.survey = repeats, perf_counter() - began
         told.say("writing plain answers to replay")
         each = max(-(-FEWEST_ANSWERS // len(self.wanted.kinds)), 1)
         room = int(part / (one_s * each * len(self.wanted.kinds)))
@@ -163,12 +163,13 @@ class _Tune:
     def _timed_again(self, ground: Ground) -> Ground:
         """Time the given files once more, minutes later, and keep the faster of each pass.
 
-        A survey that falls on a busy moment flatters whatever is measured after it.
+        A survey that fell on a busy moment is no measure of the minutes after it.
         """
-        if self.survey_s > SHARES["given"] * self.deadline.left_s:
+        repeats, taken = self.survey
+        if taken > SHARES["given"] * self.deadline.left_s:
             return ground
         ground.say("timing passes of the given files again")
-        costs = fastest([ground.costs, survey(self.runtime, repeats=REPEATS).costs])
+        costs = fastest([ground.costs, survey(self.runtime, repeats=repeats).costs])
         self.given_costs = costs
         return replace(ground, costs=costs)
 
