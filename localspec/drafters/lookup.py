@@ -1,5 +1,7 @@
 """Prompt lookup: the text so far stood here before, so it may go on as it did then.
 
+Where the answer rewrites an older text, the words it replaces are replaced in the copy as well.
+
 Knows the history and texts the answer may resemble. Does not know the model, the files the texts
 came from, or what a token means; it is told which ids end a proposal.
 
@@ -7,12 +9,14 @@ Source: Saxena, "Prompt lookup decoding", 2023.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 import numpy as np
 
 from localspec.core.distribution import Distribution, point
 from localspec.core.draft import NO_DRAFT, Draft, DraftRequest
 from localspec.core.tokens import Token, Tokens, common_prefix
+from localspec.drafters.alignment import SETTLED, Alignment, Followed
 from localspec.drafters.suffix_index import SHORTEST, Match, SuffixIndex
 
 
@@ -38,6 +42,7 @@ class LookupDrafter:
             self._index.extend(text.tolist())
             self._index.separate()
         self._base = len(self._index)
+        self._alignment = Alignment(self._index)
         self._history = b""
         self.match: Match | None = None
 
@@ -63,21 +68,21 @@ class LookupDrafter:
             known = np.frombuffer(self._history, history.dtype)
             kept = common_prefix(known, history)
             self._index.truncate(self._base + kept)
+            self._alignment.truncate(self._base + kept)
         self._history = now
-        self._index.extend(history[kept:].tolist())
+        for token in history[kept:].tolist():
+            self._index.append(token)
+            self._alignment.follow()
 
     def propose(self, history: Tokens, request: DraftRequest) -> Draft:
         """Copy at most `request.limit` ids from the place the history's end was found."""
         self.prefill(history)
-        self.match = self._index.find()
-        if self.match and self._copied(self.match.start, []) in self._index.breaks:
-            self.match = None  # it is as good as none: nobody is asked about its guess
-        if self.match is None:
+        self.match, followed = self._place()
+        if followed is None:
             return NO_DRAFT
         tokens: list[Token] = []
         laws: list[Distribution] = []
-        while len(tokens) < request.limit:
-            token = self._copied(self.match.start + len(tokens), tokens)
+        for token in islice(self._alignment.going_on(followed), request.limit):
             law = point(token)
             if token in self._index.breaks or not request.keep_going(len(tokens), law):
                 break
@@ -85,7 +90,15 @@ class LookupDrafter:
             laws.append(law)
         return Draft(tuple(tokens), tuple(laws))
 
-    def _copied(self, place: int, drafted: list[Token]) -> Token:
-        """Read the text, or the draft itself beyond the text's end."""
-        end = len(self._index)
-        return self._index.text[place] if place < end else drafted[place - end]
+    def _place(self) -> tuple[Match | None, Followed | None]:
+        """Choose the copy that agrees for longest; nothing where it would end at once."""
+        match, followed = self._index.find(), self._alignment.now
+        if followed.copied >= SETTLED and (match is None or followed.length > match.length):
+            match = Match(followed.place, followed.length, 1, 1)
+        elif match:
+            followed = Followed(match.start, match.length, 0)
+        else:
+            return None, None
+        if next(self._alignment.going_on(followed)) in self._index.breaks:
+            return None, None  # it is as good as none: nobody is asked about its guess
+        return match, followed

@@ -76,8 +76,12 @@ class SuffixIndex:
     def extend(self, tokens: Iterable[Token]) -> None:
         """Append ids."""
         for token in tokens:
-            self._enter()
-            self._append(token)
+            self.append(token)
+
+    def append(self, token: Token) -> None:
+        """Append one id."""
+        self._enter()
+        self._append(token)
 
     def separate(self) -> None:
         """End one text and begin another; how the first one ended is no hint for anything."""

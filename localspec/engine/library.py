@@ -70,11 +70,21 @@ def engine_build() -> str:
     """Tell the installed build from others, of the same version too, without loading it.
 
     A build with other processor features or backends has other costs and rounds otherwise; its
-    libraries differ in size or in the time they were written.
+    libraries differ in size or in the time they were written. So does one that the environment
+    gives other kernels.
     """
-    facts = [(each.name, each.stat().st_size, each.stat().st_mtime_ns) for each in _files()]
+    facts: list[object] = [
+        (each.name, each.stat().st_size, each.stat().st_mtime_ns) for each in _files()
+    ]
+    facts += _switches()
     digest = hashlib.sha256(repr(facts).encode()).hexdigest()[:8]
     return f"{engine_version()}-{digest}"
+
+
+def _switches() -> list[str]:
+    """List what the environment tells the engine's kernels: `GGML_CPU_TILED_MM=0`."""
+    names = sorted(name for name in os.environ if name.startswith("GGML_"))
+    return [f"{name}={os.environ[name]}" for name in names if name != "GGML_NO_BACKTRACE"]
 
 
 def _files() -> list[Path]:

@@ -14,6 +14,7 @@ from localspec.core.sampling import SamplingParams
 from localspec.engine import library
 from localspec.engine.quantise import Recipe
 from localspec.engine.skipping import whole
+from localspec.measure import survey as surveying
 from localspec.measure.survey import survey
 from localspec.runtime import calibration, layerskip
 from localspec.runtime.choices import Choice, ChosenFile, load_choice, save_choice
@@ -105,6 +106,17 @@ def test_the_installed_engine_has_libraries_that_name_its_build(
     assert library.engine_build() != installed
 
 
+def test_a_switch_of_the_kernels_makes_another_build(
+    libraries: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del libraries
+    plain = library.engine_build()
+    monkeypatch.setenv("GGML_NO_BACKTRACE", "1")
+    assert library.engine_build() == plain
+    monkeypatch.setenv("GGML_CPU_TILED_MM", "0")
+    assert library.engine_build() != plain
+
+
 def test_costs_of_another_build_are_measured_anew(
     runtime: Runtime, change: Change, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,8 +136,11 @@ def test_acceptance_seen_with_another_build_is_forgotten(runtime: Runtime, chang
     assert kept_habits(runtime.loaded) == {}
 
 
-def test_a_cost_curve_of_another_build_is_not_reused(runtime: Runtime, change: Change) -> None:
+def test_a_cost_curve_of_another_build_is_not_reused(
+    runtime: Runtime, change: Change, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """I11: neither by `check`, which takes a young curve."""
+    monkeypatch.setattr(surveying, "plausible", lambda _points: True)  # whatever else runs here
     first = survey(runtime, repeats=1)
     assert first.age_s == 0
     said: list[str] = []
