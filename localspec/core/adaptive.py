@@ -34,6 +34,7 @@ MARGIN = 0.03
 STAY_MARGIN = 0.01
 EXPLORE_EVERY = 4
 RESTLESS = 1.5
+AFRESH = 2
 USUAL_LAG = 2
 FEW_ROWS = 2
 BLIND_PROBE = 3
@@ -112,7 +113,8 @@ class AdaptivePolicy:
             return plan
         self._wake(changed=True)
         standings = list(self._standings.values())
-        self._round = now = Round(position, self._lessons.table(self.costs, position))
+        now = self._round
+        now.renew(position, table=self._lessons.table(self.costs, position))
         if cap <= 0:
             return Plan()
         if self._plain.due(self.price):
@@ -228,7 +230,9 @@ class AdaptivePolicy:
             before = standing.survival.changes
             standing.survival.learn(step.overlaps)
             standing.read = step.position + step.accepted
-            changed = not standing.facts.match or standing.survival.changes > before
+            other = standing.survival.changes > before
+            changed = other or not standing.facts.match
+            standing.stale = standing.stale or other or self._rounds % AFRESH == 0
         self._wake(changed=changed)
         cost = now.cost(step.drafted, self._standings)
         if now.forced is not None and (standing is now.forced or now.forced is now.asker):
@@ -238,7 +242,6 @@ class AdaptivePolicy:
         for it in self._standings.values():
             if it is standing:
                 it.backoff.used()
-                it.stale = True
             else:
                 it.backoff.tick()
                 it.fade()

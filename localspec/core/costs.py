@@ -28,7 +28,7 @@ FIRST_NOISE = 0.15**2
 FIRST_VARIANCE = 0.3**2
 BELIEVED = 3
 CALL_GAIN = 0.1
-REBUILD = 8
+REBUILD = 16
 CONTEXT_STEP = 32
 MOVED = 0.002
 DRIFT_MEMORY = 1 / 8
@@ -193,8 +193,11 @@ class CostModel:
         if self._table is None or base is None or moved or self.passes % REBUILD == 0:
             self._table = None
         elif rows > 1:
-            self._table[rows - 1] = _possible(exp(self._rows[rows].value - base.value), rows)
-            self._stretched = None
+            cost = _possible(exp(self._rows[rows].value - base.value), rows)
+            self._table[rows - 1] = cost
+            if self._stretched is not None:
+                growth = self._growth.over_one_row(self._stretched_at * CONTEXT_STEP, self.max_rows)
+                self._stretched[rows - 1] = cost * growth[rows - 1]
 
     def saw_call(self, name: str, seconds: float) -> None:
         """Learn what a call of a drafter that runs no model took: no sign of the engine's speed."""

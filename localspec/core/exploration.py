@@ -112,13 +112,11 @@ def plan_of(now: Round, order: list[Standing], bid: Bid | None, cap: int) -> Pla
         order = [bid.standing, *(rest if bid.standing.facts.deterministic else ())]
         now.forced, now.stake = bid.standing, bid.loss
     now.order = tuple(order)
-    limits = [
-        bid.gamma
-        if bid is not None and it is bid.standing
-        else cap
-        if it.facts.deterministic or it.facts.asks
-        else it.outlook.gamma
-        for it in order
-    ]
-    names = tuple(it.facts.name for it in order)
-    return Plan(max(limits), names, limits=tuple(limits)) if order else Plan()
+    if not order:
+        return Plan()
+    limits = tuple(
+        [cap if it.facts.deterministic or it.facts.asks else it.outlook.gamma for it in order]
+    )
+    if bid is not None:
+        limits = (bid.gamma, *limits[1:])
+    return Plan(max(limits), tuple([it.facts.name for it in order]), limits=limits)

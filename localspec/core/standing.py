@@ -121,7 +121,8 @@ class Standing:
     @property
     def settled(self) -> bool:
         """Say whether what was worked out for it a moment ago will do: nothing was judged since."""
-        return not self.stale and self.backoff.waited % LOOK_AGAIN != 0
+        waited = self.backoff.waited
+        return not self.stale and (not waited or waited % LOOK_AGAIN != 0)
 
     @property
     def rate(self) -> float:
@@ -188,9 +189,12 @@ class Round:
     asked: dict[str, int] = field(default_factory=dict)
     declined: dict[str, Token] = field(default_factory=dict)
 
-    def renew(self, position: int, order: tuple[Standing, ...]) -> None:
-        """Begin the next round, at the same costs."""
+    def renew(
+        self, position: int, order: tuple[Standing, ...] = (), table: Sequence[float] = ()
+    ) -> None:
+        """Begin the next round, at the same costs if no others are given."""
         self.position, self.order = position, order
+        self.table = table or self.table
         self.forced = self.asker = self.rule = None
         self.stake, self.baseline, self.cursor = 0.0, False, 0
         self.asked.clear()
