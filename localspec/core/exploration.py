@@ -115,7 +115,10 @@ def plan_of(now: Round, order: list[Standing], bid: Bid | None, cap: int) -> Pla
     if not order:
         return Plan()
     limits = tuple(
-        [cap if it.facts.deterministic or it.facts.asks else it.outlook.gamma for it in order]
+        [
+            cap if it.facts.deterministic or it.facts.asks else min(it.outlook.gamma, cap)
+            for it in order
+        ]
     )
     if bid is not None:
         limits = (bid.gamma, *limits[1:])

@@ -20,7 +20,7 @@ REJOINED = 2
 """Tokens in a row that say, close to where a copy was left, that it goes on."""
 
 DOUBTFUL = 1
-"""What those tokens count as evidence: half of such copies are left again at once."""
+"""What those tokens count as evidence: less than a match of as many tokens, which is never used."""
 
 SETTLED = 16
 """Tokens of a copy before it is followed through changes: lines that are alike are no rewrite."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from localspec.core.draft import DraftRequest
 from localspec.core.tokens import Tokens
-from localspec.drafters.alignment import LONGEST_CHANGE, SETTLED, Alignment
+from localspec.drafters.alignment import LONGEST_CHANGE, REJOINED, SETTLED, Alignment
 from localspec.drafters.lookup import LookupDrafter
 from localspec.drafters.suffix_index import SuffixIndex
 
@@ -115,7 +115,8 @@ def test_a_rewrite_takes_few_passes():
     prompt = [*source, 60]
     begun = answer[:3]
     followed = passes(LookupDrafter(), prompt + begun, answer[3:], 15)
-    assert followed <= 4 + len(answer) // 16  # a plain copy would be refused at every name
+    refused, until_rejoined = 1, len(NEW) - 1 + REJOINED
+    assert followed <= -(-len(answer) // 16) + refused + until_rejoined
 
 
 ANY = st.lists(st.integers(0, 3), max_size=60)
@@ -134,6 +135,28 @@ def test_what_is_known_depends_on_the_text_alone(
     assert grown.evidence == _evidence(text)
 
 
+WORDS = st.lists(st.sampled_from([[OLD], NEW, [42], [OLD, 43], []]), min_size=3, max_size=3)
+
+
+def rewritten(words: list[list[int]]) -> list[int]:
+    left = iter(words)
+    return flat([next(left) if token == OLD else [token] for token in SOURCE])
+
+
+@settings(max_examples=300)
+@given(first=WORDS, second=WORDS, cut=st.integers(0, 60), more=st.integers(0, 60))
+def test_changes_that_were_cut_away_are_forgotten(
+    first: list[list[int]], second: list[list[int]], cut: int, more: int
+):
+    """Of two rewrites the second one begins somewhere in the first, and tells alone."""
+    before = [*SOURCE, 60, *rewritten(first)[:cut]]
+    grown = LookupDrafter()
+    for history in ([*SOURCE, 60, *rewritten(first)], before):
+        proposed(grown, history)
+    text = [*before, *rewritten(second)[:more]]
+    assert proposed(grown, text, 12) == proposed(LookupDrafter(), text, 12)
+
+
 def _evidence(text: list[int]) -> float:
     fresh = LookupDrafter([3])
     proposed(fresh, text)
@@ -148,7 +171,7 @@ def test_every_proposal_has_its_length_whatever_the_text_repeats(limit: int, tex
     assert len(guess) == (limit if drafter.match else 0)
 
 
-def test_following_keeps_no_more_than_a_record_a_token():
+def test_nothing_is_followed_once_all_was_cut():
     tokens: Tokens = np.random.default_rng(1).integers(0, 40, 5000).astype(np.int32)
     index = SuffixIndex()
     alignment = Alignment(index)

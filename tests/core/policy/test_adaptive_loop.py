@@ -83,6 +83,30 @@ def test_no_room_means_a_plain_pass() -> None:
     assert eager("model").plan(10, 0).limit == 0
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_no_plan_exceeds_the_room_though_what_a_drafter_is_worth_was_worked_out_before(
+    first: int,
+) -> None:
+    policy = AdaptivePolicy([DrafterFacts("model")], costs=CostModel(FLAT))
+    longest, position = 0, 100
+    for number in range(40):
+        room = 10 if (number + first) % 2 else 1
+        plan = policy.plan(position, room)
+        longest = max(longest, plan.limit)
+        assert max((plan.limit, *plan.limits)) <= room
+        drafted = plan.limit
+        if drafted:
+            policy.keep_going(0, point(0))
+        judged = (1.0,) * drafted
+        ids = (0,) * (drafted + 1)
+        seconds = 0.01 + 0.001 * drafted
+        names = plan.order[0] if drafted else ""
+        counts = {"drafted": drafted, "judged": drafted, "accepted": drafted}
+        policy.observe(Step(ids, (), position, names, verify_s=seconds, overlaps=judged, **counts))
+        position += drafted + 1
+    assert longest > 1
+
+
 def test_a_drafter_that_never_answers_costs_nothing_but_calls() -> None:
     policy = Timed(eager("absent"))
     source = random_markov(5, 1)
