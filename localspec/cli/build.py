@@ -13,6 +13,7 @@ from localspec.cli.config_file import nearest
 from localspec.cli.options import ModelOptions
 from localspec.core.rules import RuleName
 from localspec.core.sampling import DEFAULT_SAMPLING, SamplingParams
+from localspec.engine.attention import CHOICES
 from localspec.errors import OptionError
 from localspec.runtime.settings import (
     AUTO,
@@ -60,6 +61,7 @@ def build_settings(
         "threads": count("--threads", options.threads, high=most_threads()),
         "expect": options.expect,
         "ngram_from": tuple(options.ngram_from or ()),
+        "flash_attn": one_of("--flash-attn", options.flash_attn or AUTO, CHOICES),
         "draft_required": options.draft is not None,
         "lookup_min": whole("--lookup-min", options.lookup_min, low=1, high=64),
     }

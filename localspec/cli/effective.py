@@ -55,6 +55,7 @@ def settings_echo(settings: RunSettings) -> dict[str, OptionValue]:
         "draft_device": draft.device,
         "kv": target.kv,
         "draft_kv": draft.kv,
+        "flash_attn": settings.flash_attn,
     }
 
 
@@ -93,11 +94,13 @@ def _engine(runtime: "Runtime") -> dict[str, OptionValue]:
 
 
 def _context(side: str, context: "Context") -> dict[str, OptionValue]:
+    from localspec.engine.shape import attends_plainly  # noqa: PLC0415  (loaded by now)
+
     options = context.options
     return {
-        f"{side}_batch": options.batch,
+        f"{side}_batch": context.width,
         f"{side}_max_rows": context.max_rows,
-        f"{side}_flash_attention": options.flash_attention,
+        f"{side}_flash_attn": not attends_plainly(context.model, options),
         f"{side}_swa_full": options.swa_full,
         f"{side}_rollback": context.way.value,
         f"{side}_snapshots": context.forgetting.snapshots,

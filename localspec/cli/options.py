@@ -290,3 +290,7 @@ class ModelOptions:
         str | None,
         setting("--draft-kv", group=MACHINE, metavar="TYPE", help="The draft's cache."),
     ] = None
+    flash_attn: Annotated[
+        str | None,
+        setting("--flash-attn", group=MACHINE, metavar="auto|on|off", help="Fused attention."),
+    ] = None

@@ -19,7 +19,7 @@ from localspec.engine.forgetting import Cache, Forgetting, Way, prove
 from localspec.engine.interrupt import abortable
 from localspec.engine.model import Model
 from localspec.engine.passes import LONG_PREFILL, borrow, failure, slices
-from localspec.engine.shape import ContextOptions, create, window_of
+from localspec.engine.shape import ContextOptions, create, width_of, window_of
 from localspec.engine.skipping import Skips
 
 
@@ -48,7 +48,7 @@ class Context:
         self._vocab = model.n_vocab
         self._views: dict[tuple[int, int], NDArray[np.float32]] = {}
         self._taps: list[Tap] = []
-        width = options.strict_rows or min(options.batch, options.n_ctx)
+        width = width_of(model, options)
         self._strict = options.strict_rows is not None
         self._handle: int | None = create(
             model, options, width, others={"cb_eval": skips.callback} if skips else None

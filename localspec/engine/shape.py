@@ -5,11 +5,13 @@ Knows what llama.cpp must be told so that no later pass can exceed it. Does not 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from localspec.engine import library, log
+from localspec.engine.attention import BATCH, Attention, Place, is_plain, pass_width
 from localspec.engine.checkpoints import MOST_BYTES
 from localspec.engine.model import Model
+from localspec.engine.placement import gpu_layers
 from localspec.engine.threads import default_threads
 from localspec.errors import OptionError, PairRefused
 
@@ -46,11 +48,11 @@ class ContextOptions:
     exactly that wide, so that the logits depend on the history alone. `swa_full` keeps a
     sliding-window model's whole history, which costs as much memory as a model without a window
     and makes every rewind exact; without it a rewind beyond the window goes back to a copy. With
-    several `sequences`, `n_ctx` and `max_rows` are those of each.
+    several `sequences`, `n_ctx` and `max_rows` are those of each. `flash_attn`: see `attention`.
     """
 
     n_ctx: int
-    batch: int = 512
+    batch: int = BATCH
     threads: int | None = None
     threads_batch: int | None = None
     kv_type_k: str = "f16"
@@ -59,7 +61,7 @@ class ContextOptions:
     max_rows: int = 32
     offload_kqv: bool = True
     swa_full: bool = True
-    flash_attention: Literal["auto", "on", "off"] = "auto"
+    flash_attn: Attention = "auto"
     rollback: Rollback = field(default_factory=Rollback)
     sequences: int = 1
 
@@ -67,6 +69,21 @@ class ContextOptions:
 def strict_width(rows: int) -> int:
     """Give the narrowest strict width that holds `rows` rows."""
     return max(1, -(-rows // STRICT_UNIT)) * STRICT_UNIT
+
+
+def attends_plainly(model: Model, options: ContextOptions) -> bool:
+    """Say whether a context attends by plain products instead of flash attention."""
+    on_processor = gpu_layers(model.options) == 0
+    return is_plain(options.flash_attn, Place(on_processor, options.kv_type_v, model.n_swa))
+
+
+def width_of(model: Model, options: ContextOptions) -> int:
+    """Give the most tokens of one pass of a context."""
+    if options.strict_rows:
+        return options.strict_rows
+    rows = options.max_rows * options.sequences
+    plain = attends_plainly(model, options)
+    return min(pass_width(options.batch, rows, plain=plain), options.n_ctx)
 
 
 def create(
@@ -133,7 +150,8 @@ def _params(model: Model, options: ContextOptions, width: int) -> Any:
     params.n_threads_batch = options.threads_batch or threads
     params.type_k = _cache_type(options.kv_type_k)
     params.type_v = _cache_type(options.kv_type_v)
-    params.flash_attn_type = _FLASH[options.flash_attention]
+    plain = attends_plainly(model, options)
+    params.flash_attn_type = _FLASH["off" if plain else options.flash_attn]
     params.offload_kqv, params.no_perf = options.offload_kqv, True
     params.swa_full = not window_of(model, options)
     params.n_rs_seq = options.rollback.snapshots

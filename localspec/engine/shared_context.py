@@ -20,7 +20,7 @@ from localspec.engine.batch import Batch
 from localspec.engine.interrupt import abortable
 from localspec.engine.model import Model
 from localspec.engine.passes import LONG_PREFILL, borrow, failure, slices
-from localspec.engine.shape import ContextOptions, create
+from localspec.engine.shape import ContextOptions, create, width_of
 from localspec.errors import OptionError, PairRefused
 
 MOST_SEQUENCES = 64
@@ -37,7 +37,7 @@ class SharedContext:
         options = replace(options, swa_full=True)  # each rewind is exact then
         self.model, self.options, self.passes = model, options, 0
         rows = options.max_rows * options.sequences
-        width = max(min(options.batch, options.n_ctx), rows)
+        width = max(width_of(model, options), rows)
         self._held = [TokenBuffer() for _ in range(options.sequences)]
         self._views: dict[tuple[int, int], NDArray[np.float32]] = {}
         self._handle: int | None = create(model, options, width)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from localspec.errors import OptionError, PairRefused
 from localspec.pairs.ggml_types import GGML_TYPES, TYPE_NAMES, GgmlType, row_bytes
 from localspec.pairs.header import Header, TensorInfo
-from localspec.pairs.shape import SNAPSHOTS, Layer, layers_of, window_of
+from localspec.pairs.shape import SNAPSHOTS, Layer, layers_of, most_heads, window_of
 
 CELL_STEP = 256
 SMALLEST_CONTEXT = 512
@@ -26,6 +26,7 @@ REPACKED_ARM = frozenset({"Q4_0", "Q4_K", "Q5_K", "Q6_K", "Q8_0", "IQ4_NL", "MXF
 class Load:
     """How a model is to be loaded; `rows` is the most rows of logits a pass may give.
 
+    Without `flash_attn` a pass needs a table of scores, one for each of its tokens, ids and heads.
     `snapshots` are states of the last tokens kept beside the state, `copies` the most bytes that
     copies of it may take; both so that guesses can be taken back.
     """
@@ -38,6 +39,7 @@ class Load:
     swa_full: bool = True
     snapshots: int = 0
     copies: int = 0
+    flash_attn: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,10 @@ def compute_bytes(header: Header, load: Load) -> int:
     mask = 2 * tokens * _padded(load.n_ctx)
     vocabulary = header.array("tokenizer.ggml.tokens")
     logits = 2 * 4 * load.rows * (vocabulary.count if vocabulary else 0)
-    return activations + mask + logits
+    if load.flash_attn:
+        return activations + mask + logits
+    scores = 4 * tokens * _padded(load.n_ctx) * most_heads(header)
+    return max(activations, scores + mask) + mask + logits
 
 
 def _feed_forward(header: Header) -> int:

@@ -93,6 +93,12 @@ def _first(header: Header, key: str) -> int:
     return numbers[0] if numbers else 0
 
 
+def most_heads(header: Header) -> int:
+    """Give the most heads that attend in one block."""
+    blocks = min(_count_of_blocks(header), MAX_BLOCKS)
+    return max(_per_layer(header, "{arch}.attention.head_count", blocks), default=0)
+
+
 def window_of(header: Header) -> int:
     """Give the length of the sliding window, or 0."""
     return header.number("{arch}.attention.sliding_window") or 0

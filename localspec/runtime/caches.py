@@ -9,13 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localspec.core.tokens import Tokens
-from localspec.engine import Context, ContextOptions, Model
+from localspec.engine import Context, ContextOptions, Model, ModelOptions
+from localspec.engine.attention import BATCH, Place, is_plain, pass_width
 from localspec.engine.forgetting import Way
+from localspec.engine.placement import gpu_layers
 from localspec.errors import PairRefused
 from localspec.pairs.header import Header
 from localspec.pairs.memory import Load
 from localspec.pairs.rollback import in_words, keeping
-from localspec.runtime.settings import RunSettings
+from localspec.pairs.shape import layers_of, window_of
+from localspec.runtime.settings import Placement, RunSettings
 
 DRAFT_ROWS = 1
 DISAGREES = 0.9
@@ -35,15 +38,31 @@ _WHY = {
 
 def target_load(header: Header, settings: RunSettings, n_ctx: int) -> Load:
     """Say how the target is loaded; with strict width a window's history stays in order, whole."""
-    kind = settings.target.kv
-    load = Load(n_ctx, kind, kind, rows=settings.max_gamma + 1)
+    load = _load(header, settings, settings.target, n_ctx=n_ctx, rows=settings.max_gamma + 1)
     return keeping(header, load, gamma=settings.max_gamma, whole=settings.strict)
 
 
 def draft_load(header: Header, settings: RunSettings, n_ctx: int) -> Load:
     """Say how the draft is loaded; it takes back its own guesses, one by one."""
-    kind = settings.draft.kv
-    return keeping(header, Load(n_ctx, kind, kind, rows=DRAFT_ROWS), gamma=0)
+    load = _load(header, settings, settings.draft, n_ctx=n_ctx, rows=DRAFT_ROWS)
+    return keeping(header, load, gamma=0)
+
+
+def _load(
+    header: Header, settings: RunSettings, placement: Placement, *, n_ctx: int, rows: int
+) -> Load:
+    """Say how long and wide a cache is, as the engine will settle it for this place."""
+    on_processor = gpu_layers(ModelOptions(placement.gpu_layers, placement.device)) == 0
+    window = window_of(header) if any(each.windowed for each in layers_of(header)) else 0
+    plain = is_plain(settings.flash_attn, Place(on_processor, placement.kv, window))
+    return Load(
+        n_ctx,
+        placement.kv,
+        placement.kv,
+        n_batch=pass_width(BATCH, rows, plain=plain),
+        rows=rows,
+        flash_attn=not plain,
+    )
 
 
 def can_speculate(context: Context) -> bool:

@@ -103,6 +103,7 @@ def _shape(loaded: Loaded, settings: RunSettings) -> ContextOptions:
         threads=settings.threads,
         kv_type_k=settings.draft.kv,
         kv_type_v=settings.draft.kv,
+        flash_attn=settings.flash_attn,
     )
 
 

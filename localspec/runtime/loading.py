@@ -214,6 +214,7 @@ def _target_options(load: Load, settings: RunSettings) -> ContextOptions:
         strict_rows=settings.strict_rows if settings.strict else None,
         max_rows=max(settings.max_gamma, MAX_GAMMA) + 1,
         swa_full=load.swa_full,
+        flash_attn=settings.flash_attn,
         rollback=Rollback(load.snapshots),
     )
 
@@ -246,5 +247,6 @@ def _draft_options(load: Load, settings: RunSettings) -> ContextOptions:
         kv_type_v=load.kv_type_v,
         max_rows=load.rows,
         swa_full=load.swa_full,
+        flash_attn=settings.flash_attn,
         rollback=Rollback(guessing=True),
     )

@@ -13,6 +13,7 @@ from localspec.core.rules import RuleName
 from localspec.core.sampling import DEFAULT_SAMPLING, SamplingParams
 from localspec.core.theory import MAX_GAMMA
 from localspec.engine import strict_width
+from localspec.engine.attention import FLOATS, Attention
 from localspec.errors import OptionError
 
 AUTO = "auto"
@@ -91,6 +92,7 @@ class RunSettings:
     ngram_from: tuple[Path, ...] = ()
     lookup_min: int = 2
     keep_laws: bool = False
+    flash_attn: Attention = "auto"
     draft_required: bool = False
 
     def __post_init__(self) -> None:
@@ -100,6 +102,9 @@ class RunSettings:
         """
         _check_drafters(self.drafters)
         _check_gamma(self.gamma)
+        if self.flash_attn == "off":
+            _check_values(self.target.kv, "--kv")
+            _check_values(self.draft.kv, "--draft-kv")
         if self.strict:
             _check_strict(self.strict_rows, (self.gamma or 0) + 1)
 
@@ -145,6 +150,14 @@ def _check_gamma(gamma: int | None) -> None:
         raise OptionError(f"γ must be 1 or more, not {gamma}", "for plain decoding use --plain")
     if gamma is not None and gamma > 4 * MAX_GAMMA:
         raise OptionError(f"γ is at most {4 * MAX_GAMMA}, not {gamma}")
+
+
+def _check_values(kind: str, flag: str) -> None:
+    if kind not in FLOATS:
+        raise OptionError(
+            f"{flag} {kind} can only be read with flash attention",
+            f"leave --flash-attn off out, or take {flag} f16",
+        )
 
 
 def _check_strict(rows: int, needed: int) -> None:

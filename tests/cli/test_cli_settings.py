@@ -64,6 +64,7 @@ FLIPS = {
     "draft_device": ("CPU", "CPU"),
     "kv": ("q8_0", "q8_0"),
     "draft_kv": ("q4_0", "q4_0"),
+    "flash_attn": ("off", "off"),
 }
 KEYS = {"plain": "drafter"}
 
@@ -150,6 +151,9 @@ BAD = [
     ({"draft_gpu_layers": "some"}, "--draft-gpu-layers"),
     ({"kv": "q9"}, "--kv"),
     ({"draft_kv": "Q8_0"}, "--draft-kv"),
+    ({"flash_attn": "fast"}, "--flash-attn"),
+    ({"flash_attn": "off", "kv": "q8_0"}, "--kv q8_0 can only be read with flash attention"),
+    ({"flash_attn": "off", "draft_kv": "q4_0"}, "--draft-kv q4_0"),
     ({"rule": "tokens"}, "--rule"),
     ({"strict_rows": 1}, "--strict-rows"),
     ({"strict": True, "gamma": "8"}, "--strict-rows is 8"),

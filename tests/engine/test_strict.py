@@ -8,6 +8,7 @@ import pytest
 
 from localspec.core.tokens import Tokens
 from localspec.engine import Context, ContextOptions, Model, strict_width
+from localspec.engine.attention import Attention
 from localspec.engine.quantise import Recipe, quantise
 from localspec.errors import OptionError
 from tests.models import write_window
@@ -15,9 +16,9 @@ from tests.models import write_window
 ROWS = 8
 
 
-def singly(model: Model, history: Tokens, first: int, rows: int) -> dict[int, bytes]:
+def singly(model: Model, history: Tokens, first: int, options: ContextOptions) -> dict[int, bytes]:
     """Give the bits of each position's logits, one token a pass."""
-    with Context(model, ContextOptions(n_ctx=len(history), strict_rows=rows)) as context:
+    with Context(model, options) as context:
         context.extend(history[:first], 1)
         return {
             at: context.extend(history[at : at + 1], 1).tobytes()
@@ -25,10 +26,10 @@ def singly(model: Model, history: Tokens, first: int, rows: int) -> dict[int, by
         }
 
 
-def grouped(model: Model, history: Tokens, seed: int, rows: int) -> dict[int, bytes]:
+def grouped(model: Model, history: Tokens, seed: int, options: ContextOptions) -> dict[int, bytes]:
     """Give the same by random groups, after rejected drafts and rewinds of several lengths."""
-    draw, found = random.Random(seed), dict[int, bytes]()
-    with Context(model, ContextOptions(n_ctx=len(history), strict_rows=rows)) as context:
+    draw, found, rows = random.Random(seed), dict[int, bytes](), options.strict_rows or 1
+    with Context(model, options) as context:
         while len(context.tokens) < len(history):
             held = len(context.tokens)
             junk = np.array(
@@ -45,20 +46,33 @@ def grouped(model: Model, history: Tokens, seed: int, rows: int) -> dict[int, by
     return found
 
 
-def differing(model: Model, *, length: int, rows: int, seeds: int = 2, tail: int = 40) -> list[int]:
+def differing(
+    model: Model,
+    *,
+    length: int,
+    rows: int,
+    seeds: int = 2,
+    tail: int = 40,
+    flash_attn: Attention = "auto",
+) -> list[int]:
     history = np.random.default_rng(5).integers(5, 300, length).astype(np.int32)
-    expected = singly(model, history, length - tail, rows)
+    options = ContextOptions(n_ctx=length, strict_rows=rows, flash_attn=flash_attn)
+    expected = singly(model, history, length - tail, options)
     wrong: list[int] = []
     for seed in range(seeds):
-        found = grouped(model, history, seed, rows)
+        found = grouped(model, history, seed, options)
         wrong += [at for at in expected if at in found and found[at] != expected[at]]
     return wrong
 
 
+@pytest.mark.parametrize("flash_attn", ["on", "off"])
 @pytest.mark.parametrize("rows", [4, 8, 12, 16])
-def test_any_grouping_gives_the_same_bits(tiny_model: Model, rows: int) -> None:
+def test_any_grouping_gives_the_same_bits(
+    tiny_model: Model, rows: int, flash_attn: Attention
+) -> None:
     """B02, B05: also where the attention's padded length changes, at 256 cells."""
-    assert differing(tiny_model, length=280, rows=rows, seeds=6) == []
+    found = differing(tiny_model, length=280, rows=rows, seeds=6, flash_attn=flash_attn)
+    assert found == []
 
 
 def test_any_grouping_gives_the_same_bits_in_a_window_model(tmp_path: Path) -> None:
