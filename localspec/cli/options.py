@@ -292,5 +292,5 @@ class ModelOptions:
     ] = None
     flash_attn: Annotated[
         str | None,
-        setting("--flash-attn", group=MACHINE, metavar="auto|on|off", help="Fused attention."),
+        setting("--flash-attn", group=MACHINE, metavar="auto|on|off", help="auto: if faster."),
     ] = None
