@@ -83,6 +83,8 @@ def make_room(settings: RunSettings, notes: Notes) -> RunSettings:
     free = available_bytes()
     if settings.target.context is None:
         return _shortened(settings, headers, free, notes)
+    if need(settings, headers).total > free:
+        settings = _fused(settings)
     needed = need(settings, headers)
     if needed.total > free:
         raise PairRefused(
@@ -149,6 +151,11 @@ def loads(settings: RunSettings, headers: Headers) -> tuple[Load, Load]:
 def _on_the_processor(settings: RunSettings) -> bool:
     device, layers = settings.target.device, settings.target.gpu_layers
     return layers == 0 or (device is not None and device.lower() == "cpu")
+
+
+def _fused(settings: RunSettings) -> RunSettings:
+    """Give up the table of scores for flash attention, unless the user wants it so."""
+    return replace(settings, flash_attn="on") if settings.flash_attn == "auto" else settings
 
 
 def _shortened(settings: RunSettings, headers: Headers, free: int, notes: Notes) -> RunSettings:

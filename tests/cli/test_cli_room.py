@@ -65,6 +65,21 @@ def test_a_context_that_cannot_fit_is_refused_with_its_parts(settings, monkeypat
     assert "--ctx" in caught.value.hint
 
 
+def test_a_long_context_is_given_to_flash_attention_before_it_is_refused(
+    settings, monkeypatch
+) -> None:
+    """The table of scores that plain products need grows with the context; speed comes second."""
+    plain, fused = (_need(settings(ctx="32768", flash_attn=way)) for way in ("off", "on"))
+    assert fused < plain
+    monkeypatch.setattr(room, "available_bytes", lambda: (plain + fused) // 2)
+    notes = Notes(quiet=True)
+    assert room.make_room(settings(ctx="32768"), notes).flash_attn == "on"
+    with pytest.raises(PairRefused):
+        room.make_room(settings(ctx="32768", flash_attn="off"), notes)
+    monkeypatch.setattr(room, "available_bytes", lambda: plain + 1)
+    assert room.make_room(settings(ctx="32768"), notes).flash_attn == "auto"
+
+
 def test_not_even_a_short_context_fits(settings, monkeypatch) -> None:
     monkeypatch.setattr(room, "available_bytes", lambda: 1000)
     with pytest.raises(PairRefused, match="the pair needs"):
